@@ -1,0 +1,166 @@
+// What goes wrong, as a value and as an exception.
+//
+// A caller's mistake is a `Fault` while it can still be decided at compile time (a plain,
+// constexpr, comparable value) and a thrown `Error` at run time. Codes are stable and are what
+// tests compare; texts may improve. Our own mistakes are assertions, never errors.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace fenestra {
+
+/// Every size, extent, offset and count. Signed, so that differences are safe to form.
+using Index = std::int64_t;
+
+/// Stable identity of a mistake. Append only: the names below are printed, stored and compared.
+enum class ErrorCode {
+  none,
+  invalid_kernel,
+  invalid_stride,
+  invalid_dilation,
+  invalid_padding,
+  invalid_output_padding,
+  invalid_output_size,
+  invalid_groups,
+  invalid_extent,
+  invalid_beta,
+  invalid_divisor,
+  invalid_exponent,
+  invalid_index,
+  kernel_exceeds_input,
+  empty_output,
+  channels_not_divisible,
+  rank_mismatch,
+  channel_mismatch,
+  bias_mismatch,
+  shape_mismatch,
+  dtype_mismatch,
+  overflow,
+  division_by_zero,
+  ambiguous_comparison,
+  bad_problem,
+  unknown_operator,
+  kernel_refused,
+  foreign_variable,
+  released_graph,
+};
+
+/// The stable spelling of a code, e.g. "kernel-exceeds-input".
+constexpr std::string_view code_name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::none: return "none";
+    case ErrorCode::invalid_kernel: return "invalid-kernel";
+    case ErrorCode::invalid_stride: return "invalid-stride";
+    case ErrorCode::invalid_dilation: return "invalid-dilation";
+    case ErrorCode::invalid_padding: return "invalid-padding";
+    case ErrorCode::invalid_output_padding: return "invalid-output-padding";
+    case ErrorCode::invalid_output_size: return "invalid-output-size";
+    case ErrorCode::invalid_groups: return "invalid-groups";
+    case ErrorCode::invalid_extent: return "invalid-extent";
+    case ErrorCode::invalid_beta: return "invalid-beta";
+    case ErrorCode::invalid_divisor: return "invalid-divisor";
+    case ErrorCode::invalid_exponent: return "invalid-exponent";
+    case ErrorCode::invalid_index: return "invalid-index";
+    case ErrorCode::kernel_exceeds_input: return "kernel-exceeds-input";
+    case ErrorCode::empty_output: return "empty-output";
+    case ErrorCode::channels_not_divisible: return "channels-not-divisible";
+    case ErrorCode::rank_mismatch: return "rank-mismatch";
+    case ErrorCode::channel_mismatch: return "channel-mismatch";
+    case ErrorCode::bias_mismatch: return "bias-mismatch";
+    case ErrorCode::shape_mismatch: return "shape-mismatch";
+    case ErrorCode::dtype_mismatch: return "dtype-mismatch";
+    case ErrorCode::overflow: return "overflow";
+    case ErrorCode::division_by_zero: return "division-by-zero";
+    case ErrorCode::ambiguous_comparison: return "ambiguous-comparison";
+    case ErrorCode::bad_problem: return "bad-problem";
+    case ErrorCode::unknown_operator: return "unknown-operator";
+    case ErrorCode::kernel_refused: return "kernel-refused";
+    case ErrorCode::foreign_variable: return "foreign-variable";
+    case ErrorCode::released_graph: return "released-graph";
+  }
+  return "unknown";
+}
+
+/// The argument or option at fault. An enumeration, so that a `Fault` can be a template argument.
+enum class Argument {
+  none,
+  x,
+  w,
+  b,
+  y,
+  indices,
+  kernel,
+  stride,
+  padding,
+  dilation,
+  groups,
+  output_padding,
+  output_size,
+  beta,
+  divisor_override,
+  exponent,
+};
+
+constexpr std::string_view argument_name(Argument argument) {
+  switch (argument) {
+    case Argument::none: return "";
+    case Argument::x: return "x";
+    case Argument::w: return "w";
+    case Argument::b: return "b";
+    case Argument::y: return "y";
+    case Argument::indices: return "indices";
+    case Argument::kernel: return "kernel";
+    case Argument::stride: return "stride";
+    case Argument::padding: return "padding";
+    case Argument::dilation: return "dilation";
+    case Argument::groups: return "groups";
+    case Argument::output_padding: return "output_padding";
+    case Argument::output_size: return "output_size";
+    case Argument::beta: return "beta";
+    case Argument::divisor_override: return "divisor_override";
+    case Argument::exponent: return "p";
+  }
+  return "";
+}
+
+/// A mistake as a constexpr value: what, in which argument, on which axis, the number found and the
+/// number needed. Structural, so the typed graph can report it from a template argument.
+struct Fault {
+  ErrorCode code = ErrorCode::none;
+  Argument argument = Argument::none;
+  int axis = -1;     ///< spatial axis, -1 where the fault is not on one
+  Index got = 0;     ///< the offending number
+  Index needed = 0;  ///< the bound or number it is compared with
+
+  /// True when something is wrong.
+  constexpr explicit operator bool() const { return code != ErrorCode::none; }
+  friend constexpr bool operator==(const Fault&, const Fault&) = default;
+};
+
+/// A caller's mistake. `what()` is the whole text: operator, argument, got, needed, and the
+/// smallest change that works.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& text) : std::runtime_error(text), fault_{.code = code} {}
+  Error(std::string op, Fault fault, const std::string& text)
+      : std::runtime_error(text), op_(std::move(op)), fault_(fault) {}
+
+  ErrorCode code() const noexcept { return fault_.code; }
+  /// The operator that refused, empty where none is involved.
+  const std::string& op() const noexcept { return op_; }
+  /// The argument at fault, by name; empty where none is involved.
+  std::string_view argument() const noexcept { return argument_name(fault_.argument); }
+  /// The spatial axis at fault, -1 where none is.
+  int axis() const noexcept { return fault_.axis; }
+  const Fault& fault() const noexcept { return fault_; }
+
+ private:
+  std::string op_;
+  Fault fault_;
+};
+
+}  // namespace fenestra
