@@ -1,0 +1,109 @@
+// Reused memory for tensors: a freed buffer is kept and given to the next tensor of its size class.
+//
+// Fresh pages cost more than most operators that write them (the kernel zeroes each one), so
+// buffers do not go back to the system until the cache is full or `release_memory` is called. Safe
+// from any thread. Header-only, because the specification has no compiled part.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace fenestra {
+
+/// Every buffer starts on a cache line, which is also the widest vector.
+inline constexpr std::size_t kAlignment = 64;
+
+namespace detail {
+
+class BufferCache {
+ public:
+  static BufferCache& instance() {
+    // Never destroyed: tensors in static storage may outlive any order of destruction.
+    static BufferCache* cache = new BufferCache;
+    return *cache;
+  }
+
+  void* allocate(std::size_t bytes) {
+    const int size_class = class_of(bytes);
+    {
+      const std::scoped_lock lock(mutex_);
+      auto& list = free_[static_cast<std::size_t>(size_class)];
+      if (!list.empty()) {
+        void* buffer = list.back();
+        list.pop_back();
+        cached_ -= class_bytes(size_class);
+        return buffer;
+      }
+    }
+    void* buffer = std::aligned_alloc(kAlignment, class_bytes(size_class));
+    if (buffer == nullptr) {
+      throw std::bad_alloc();
+    }
+    return buffer;
+  }
+
+  void release(void* buffer, std::size_t bytes) noexcept {
+    const int size_class = class_of(bytes);
+    {
+      const std::scoped_lock lock(mutex_);
+      auto& list = free_[static_cast<std::size_t>(size_class)];
+      if (cached_ + class_bytes(size_class) <= kMostCached && list.size() < list.capacity()) {
+        list.push_back(buffer);
+        cached_ += class_bytes(size_class);
+        return;
+      }
+    }
+    std::free(buffer);
+  }
+
+  void clear() noexcept {
+    const std::scoped_lock lock(mutex_);
+    for (auto& list : free_) {
+      for (void* buffer : list) {
+        std::free(buffer);
+      }
+      list.clear();
+    }
+    cached_ = 0;
+  }
+
+ private:
+  BufferCache() {
+    for (auto& list : free_) {
+      list.reserve(kMostPerClass);
+    }
+  }
+
+  // Four classes to a power of two: at most a quarter of a buffer is slack.
+  static int class_of(std::size_t bytes) {
+    const std::size_t least = bytes < kAlignment ? kAlignment : bytes;
+    const auto power = static_cast<int>(std::bit_width(least - 1));
+    const std::size_t half = std::size_t{1} << (power - 1);
+    const std::size_t quarter = half / 4;
+    return 4 * power + static_cast<int>((least - half + quarter - 1) / quarter) - 1;
+  }
+  static std::size_t class_bytes(int size_class) {
+    const int power = size_class / 4;
+    const std::size_t half = std::size_t{1} << (power - 1);
+    const std::size_t bytes = half + half / 4 * static_cast<std::size_t>(size_class % 4 + 1);
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  static constexpr std::size_t kMostCached = std::size_t{1} << 30;
+  static constexpr std::size_t kMostPerClass = 64;
+  std::mutex mutex_;
+  std::size_t cached_ = 0;
+  std::array<std::vector<void*>, 4 * 65> free_;
+};
+
+}  // namespace detail
+
+/// Gives all cached buffers back to the system.
+inline void release_memory() noexcept { detail::BufferCache::instance().clear(); }
+
+}  // namespace fenestra
