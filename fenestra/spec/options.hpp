@@ -1,0 +1,105 @@
+// The per-axis options every sliding-window operator shares, as structural values.
+//
+// A scalar, one value per axis, and one (low, high) pair per axis are different things here and
+// stay different until they meet a rank: nothing has to guess what four integers in a row mean.
+#pragma once
+
+#include <fenestra/base/error.hpp>
+#include <fenestra/tensor/shape.hpp>
+
+#include <concepts>
+#include <initializer_list>
+
+namespace fenestra {
+
+/// One value for all axes, or one value per axis: `.stride = 2`, `.stride = {2, 1}`.
+struct PerAxis {
+  Index values[kMaxSpatialRank] = {};
+  int count = 0;  ///< 0: `values[0]` holds for every axis; -1: not given
+
+  constexpr PerAxis(std::integral auto value) : values{static_cast<Index>(value)} {}
+  constexpr PerAxis(std::initializer_list<Index> list) : PerAxis() {
+    for (const Index value : list) {
+      push_back(value);
+    }
+    if (!is_given()) {
+      throw Error(ErrorCode::rank_mismatch, "a per-axis option needs at least one value");
+    }
+  }
+  /// Not given; also an empty list to be filled by `push_back`.
+  constexpr PerAxis() : count(-1) {}
+
+  constexpr void push_back(Index value) {
+    if (count == kMaxSpatialRank) {
+      throw Error(ErrorCode::rank_mismatch, "a per-axis option has at most 8 values");
+    }
+    count = count < 0 ? 1 : count + 1;
+    values[count - 1] = value;
+  }
+  constexpr bool is_given() const { return count >= 0; }
+  constexpr bool is_scalar() const { return count <= 0; }
+  /// True where the option says something for each of `rank` axes.
+  constexpr bool fits(int rank) const { return is_scalar() || count == rank; }
+  constexpr Index operator[](int axis) const { return is_scalar() ? values[0] : values[axis]; }
+  friend constexpr bool operator==(const PerAxis&, const PerAxis&) = default;
+};
+
+/// An integer or nothing, as a structural type.
+struct OptionalIndex {
+  bool given = false;
+  Index value = 0;
+
+  constexpr OptionalIndex() = default;
+  constexpr OptionalIndex(std::integral auto v) : given(true), value(static_cast<Index>(v)) {}
+  friend constexpr bool operator==(const OptionalIndex&, const OptionalIndex&) = default;
+};
+
+/// Padding of one axis on its low and its high side. Two arguments, always: `{1}` is not a pair.
+struct LowHigh {
+  Index low;
+  Index high;
+  constexpr LowHigh(Index low_side, Index high_side) : low(low_side), high(high_side) {}
+  friend constexpr bool operator==(const LowHigh&, const LowHigh&) = default;
+};
+
+struct SamePadding {};
+struct ValidPadding {};
+/// Output extent ceil(i / stride), the surplus cell on the high side.
+inline constexpr SamePadding same;
+/// No padding.
+inline constexpr ValidPadding valid;
+
+/// `1`, `{1, 2}` (per axis, both sides), `{{1, 0}, {0, 1}}` (low and high per axis), `same`,
+/// `valid`.
+struct Padding {
+  PerAxis low = 0;
+  PerAxis high = 0;
+  bool is_same = false;
+
+  constexpr Padding() = default;
+  constexpr Padding(std::integral auto both) : low(both), high(both) {}
+  constexpr Padding(std::initializer_list<Index> per_axis) : low(per_axis), high(per_axis) {}
+  constexpr Padding(const PerAxis& both) : low(both), high(both) {}
+  constexpr Padding(std::initializer_list<LowHigh> pairs) : low(), high() {
+    for (const LowHigh& pair : pairs) {
+      push_back(pair);
+    }
+  }
+  constexpr Padding(SamePadding) : is_same(true) {}
+  constexpr Padding(ValidPadding) {}
+
+  constexpr void push_back(LowHigh pair) {
+    low.push_back(pair.low);
+    high.push_back(pair.high);
+  }
+  constexpr bool fits(int rank) const { return is_same || (low.fits(rank) && high.fits(rank)); }
+  friend constexpr bool operator==(const Padding&, const Padding&) = default;
+};
+
+/// What the padded cells of a max-like pool are.
+enum class PadCells {
+  ignore,  ///< absent: they cannot win and carry no weight
+  zero,    ///< literal zeros that take part, but never receive gradient
+};
+
+}  // namespace fenestra

@@ -1,0 +1,344 @@
+// The window map: the only place where an output extent or an input cell is computed.
+//
+// A `WindowAxis` is one axis of a sliding window, resolved: `same` and `ceil` are gone, padding is
+// low and high, the number of windows is a number. Forward operators, every gradient, the typed
+// graph and the kernels read the same one. A transposed convolution is described by the axes of the
+// convolution whose input gradient it is.
+#pragma once
+
+#include <fenestra/base/checked.hpp>
+#include <fenestra/base/error.hpp>
+#include <fenestra/spec/options.hpp>
+#include <fenestra/tensor/shape.hpp>
+
+#include <functional>
+
+namespace fenestra {
+
+/// How the number of windows followed from the sizes.
+enum class ExtentRule {
+  floor,       ///< whole windows only
+  ceil,        ///< a last window may hang over the padded end, unless it starts beyond it
+  transposed,  ///< given: the windows are the input of a transposed convolution
+  adaptive,    ///< given: the windows divide the input evenly
+};
+
+/// One window on one axis: tap `t` looks at cell `first + t * step`, which may lie outside the
+/// input.
+struct Window {
+  Index first = 0;
+  Index step = 1;
+  Index taps = 0;
+  constexpr Index cell(Index tap) const { return first + tap * step; }
+};
+
+struct WindowAxis {
+  Index in = 1;        ///< cells the windows slide over
+  Index kernel = 1;    ///< taps of a window; 0 for `adaptive`, where windows differ
+  Index stride = 1;    ///< 0 for `adaptive`
+  Index dilation = 1;  ///< 1 = dense
+  Index pad_low = 0;
+  Index pad_high = 0;
+  Index out = 1;  ///< number of windows
+  ExtentRule rule = ExtentRule::floor;
+
+  /// Cells from a window's first tap to its last, both counted.
+  constexpr Index span() const { return dilation * (kernel - 1) + 1; }
+
+  constexpr Window window(Index o) const {
+    if (rule == ExtentRule::adaptive) {
+      const Index first = floor_div(o * in, out);
+      return {.first = first, .step = 1, .taps = ceil_div((o + 1) * in, out) - first};
+    }
+    return {.first = o * stride - pad_low, .step = dilation, .taps = kernel};
+  }
+  /// True for a cell of the input.
+  constexpr bool is_real(Index cell) const { return cell >= 0 && cell < in; }
+  /// True for a cell of the input or of its declared padding; the overhang of `ceil` is neither.
+  constexpr bool is_declared(Index cell) const { return cell >= -pad_low && cell < in + pad_high; }
+
+  friend constexpr bool operator==(const WindowAxis&, const WindowAxis&) = default;
+};
+
+/// All spatial axes of an operator, outermost first.
+struct Windows {
+  WindowAxis axes[kMaxSpatialRank];
+  int count = 0;
+
+  constexpr Windows() = default;
+  constexpr int rank() const { return count; }
+  constexpr const WindowAxis& operator[](int axis) const { return axes[axis]; }
+  constexpr void push_back(const WindowAxis& axis) { axes[count++] = axis; }
+
+  constexpr Shape in_shape() const { return collect(&WindowAxis::in); }
+  constexpr Shape out_shape() const { return collect(&WindowAxis::out); }
+  constexpr Shape kernel_shape() const { return collect(&WindowAxis::kernel); }
+  /// Cells of one channel of the input, windows of one channel, taps of one window.
+  constexpr Index in_cells() const { return product(&WindowAxis::in); }
+  constexpr Index out_cells() const { return product(&WindowAxis::out); }
+  constexpr Index taps() const { return product(&WindowAxis::kernel); }
+
+  friend constexpr bool operator==(const Windows&, const Windows&) = default;
+
+ private:
+  constexpr Shape collect(Index WindowAxis::*member) const {
+    Shape shape;
+    for (int axis = 0; axis < count; ++axis) {
+      shape.push_back(axes[axis].*member);
+    }
+    return shape;
+  }
+  constexpr Index product(Index WindowAxis::*member) const {
+    Index n = 1;
+    for (int axis = 0; axis < count; ++axis) {
+      n *= axes[axis].*member;
+    }
+    return n;
+  }
+};
+
+/// One tap of one window: its flat number in the kernel and the flat input cell it looks at.
+struct Tap {
+  Index tap = 0;
+  Index cell = -1;        ///< -1: outside the input
+  bool declared = false;  ///< inside the input or its declared padding
+};
+
+/// Calls `f(Tap)` for every tap of window `o` (flat, row-major), row-major over the taps.
+template <class F>
+constexpr void for_each_tap(const Windows& windows, Index o, F&& f) {
+  const int rank = windows.rank();
+  Window window[kMaxSpatialRank] = {};
+  Index taps = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    const Index out = windows[axis].out;
+    window[axis] = windows[axis].window(o % out);
+    taps *= window[axis].taps;
+    o /= out;
+  }
+  Index position[kMaxSpatialRank] = {};
+  for (Index tap = 0; tap < taps; ++tap) {
+    bool real = true;
+    bool declared = true;
+    Index cell = 0;
+    for (int axis = 0; axis < rank; ++axis) {
+      const Index c = window[axis].cell(position[axis]);
+      real = real && windows[axis].is_real(c);
+      declared = declared && windows[axis].is_declared(c);
+      cell = real ? cell * windows[axis].in + c : 0;
+    }
+    f(Tap{.tap = tap, .cell = real ? cell : -1, .declared = declared});
+    for (int axis = rank - 1; axis >= 0 && ++position[axis] == window[axis].taps; --axis) {
+      position[axis] = 0;
+    }
+  }
+}
+
+/// What a caller asks of one axis, not yet validated.
+struct AxisRequest {
+  Index in = 0;
+  Index kernel = 0;
+  Index stride = 1;
+  Index dilation = 1;
+  Index pad_low = 0;
+  Index pad_high = 0;
+  bool same = false;
+};
+
+/// A resolved axis, or the fault that prevents it; `axis` holds the request's numbers either way.
+struct ResolvedAxis {
+  WindowAxis axis;
+  Fault fault;
+};
+
+namespace detail {
+
+/// Checks that do not depend on the rule, and K = d(k-1)+1 where they pass.
+constexpr Fault check_request(const AxisRequest& r, int axis, Checked& span) {
+  const auto at_least = [&](Index got, Index needed, ErrorCode code, Argument argument) {
+    return got >= needed ? Fault{}
+                         : Fault{.code = code,
+                                 .argument = argument,
+                                 .axis = axis,
+                                 .got = got,
+                                 .needed = needed};
+  };
+  if (const Fault f = at_least(r.in, 1, ErrorCode::invalid_extent, Argument::x)) {
+    return f;
+  }
+  if (const Fault f = at_least(r.kernel, 1, ErrorCode::invalid_kernel, Argument::kernel)) {
+    return f;
+  }
+  if (const Fault f = at_least(r.stride, 1, ErrorCode::invalid_stride, Argument::stride)) {
+    return f;
+  }
+  if (const Fault f = at_least(r.dilation, 1, ErrorCode::invalid_dilation, Argument::dilation)) {
+    return f;
+  }
+  if (const Fault f = at_least(r.pad_low, 0, ErrorCode::invalid_padding, Argument::padding)) {
+    return f;
+  }
+  if (const Fault f = at_least(r.pad_high, 0, ErrorCode::invalid_padding, Argument::padding)) {
+    return f;
+  }
+  span = Checked(r.dilation) * (Checked(r.kernel) - 1) + 1;
+  return {};
+}
+
+constexpr WindowAxis copy_request(const AxisRequest& r) {
+  return {.in = r.in,
+          .kernel = r.kernel,
+          .stride = r.stride,
+          .dilation = r.dilation,
+          .pad_low = r.pad_low,
+          .pad_high = r.pad_high,
+          .out = 0};
+}
+
+constexpr Fault overflow_on(int axis, Argument argument) {
+  return {.code = ErrorCode::overflow, .argument = argument, .axis = axis};
+}
+
+/// Splits a total of padding: the odd cell goes to the high side.
+constexpr void split_padding(WindowAxis& axis, Index total) {
+  axis.pad_low = total / 2;
+  axis.pad_high = total - total / 2;
+}
+
+}  // namespace detail
+
+/// Windows that slide: o = floor((i + pl + pr - K [+ s - 1])/s) + 1, the bracket with `rule ==
+/// ceil`, where a last window that would start at or beyond i + pl is dropped.
+constexpr ResolvedAxis resolve_sliding(const AxisRequest& request, int axis, ExtentRule rule) {
+  ResolvedAxis result{.axis = detail::copy_request(request), .fault = {}};
+  result.axis.rule = rule;
+  Checked span = 0;
+  result.fault = detail::check_request(request, axis, span);
+  if (result.fault) {
+    return result;
+  }
+  WindowAxis& a = result.axis;
+  if (request.same) {
+    const Index windows = ceil_div(a.in, a.stride);
+    const Checked total = Checked(windows - 1) * a.stride + span - a.in;
+    if (!total.ok()) {
+      return {.axis = a, .fault = detail::overflow_on(axis, Argument::padding)};
+    }
+    detail::split_padding(a, total.value() > 0 ? total.value() : 0);
+  }
+  const Checked padded = Checked(a.in) + a.pad_low + a.pad_high;
+  // The largest number any later step forms: a window that starts at the padded end and runs its
+  // whole span.
+  const Checked reach = padded + a.stride + span;
+  if (!reach.ok()) {
+    return {.axis = a, .fault = detail::overflow_on(axis, Argument::padding)};
+  }
+  if (span.value() > padded.value()) {
+    result.fault = {.code = ErrorCode::kernel_exceeds_input,
+                    .argument = Argument::kernel,
+                    .axis = axis,
+                    .got = span.value(),
+                    .needed = padded.value()};
+    return result;
+  }
+  const Index slack = padded.value() - span.value() + (rule == ExtentRule::ceil ? a.stride - 1 : 0);
+  a.out = slack / a.stride + 1;
+  if (rule == ExtentRule::ceil && (a.out - 1) * a.stride >= a.in + a.pad_low) {
+    --a.out;
+  }
+  return result;
+}
+
+/// The forward convolution's axis of a transposed convolution with `request.in` input cells:
+/// o = (i - 1)s - pl - pr + K + op. The result has `in` = o and `out` = i. `output_size` wins over
+/// `output_padding`.
+constexpr ResolvedAxis resolve_transposed(const AxisRequest& request,
+                                          int axis,
+                                          Index output_padding,
+                                          const OptionalIndex& output_size) {
+  ResolvedAxis result{.axis = detail::copy_request(request), .fault = {}};
+  WindowAxis& a = result.axis;
+  a.rule = ExtentRule::transposed;
+  a.out = request.in;
+  a.in = 0;
+  Checked span = 0;
+  result.fault = detail::check_request(request, axis, span);
+  if (result.fault) {
+    return result;
+  }
+  if (request.same && span.ok()) {
+    detail::split_padding(a, span.value() > a.stride ? span.value() - a.stride : 0);
+  }
+  const Checked base = (Checked(request.in) - 1) * a.stride - a.pad_low - a.pad_high + span;
+  const Checked extra =
+      output_size.given ? Checked(output_size.value) - base : Checked(output_padding);
+  const Checked out = base + extra;
+  const Checked reach = out + a.pad_low + a.pad_high + a.stride + span;
+  if (!reach.ok()) {
+    return {.axis = a, .fault = detail::overflow_on(axis, Argument::output_padding)};
+  }
+  a.in = out.value();
+  const Index limit = a.stride > a.dilation ? a.stride : a.dilation;
+  if (extra.value() < 0 || extra.value() >= limit) {
+    const bool by_size = output_size.given;
+    result.fault = {
+        .code = by_size ? ErrorCode::invalid_output_size : ErrorCode::invalid_output_padding,
+        .argument = by_size ? Argument::output_size : Argument::output_padding,
+        .axis = axis,
+        .got = by_size ? output_size.value : output_padding,
+        .needed = by_size ? base.value() : limit - 1};
+    return result;
+  }
+  if (a.in < 1) {
+    result.fault = {.code = ErrorCode::empty_output,
+                    .argument = Argument::padding,
+                    .axis = axis,
+                    .got = a.in,
+                    .needed = 1};
+  }
+  return result;
+}
+
+/// `out` bins over `in` cells: bin j covers [floor(j*i/o), ceil((j+1)*i/o)).
+constexpr ResolvedAxis resolve_adaptive(Index in, Index out, int axis) {
+  ResolvedAxis result{
+      .axis = {.in = in, .kernel = 0, .stride = 0, .out = out, .rule = ExtentRule::adaptive},
+      .fault = {}};
+  if (in < 1) {
+    result.fault = {ErrorCode::invalid_extent, Argument::x, axis, in, 1};
+  } else if (out < 1) {
+    result.fault = {ErrorCode::invalid_output_size, Argument::output_size, axis, out, 1};
+  } else if (!(Checked(in) * out + out).ok()) {
+    result.fault = detail::overflow_on(axis, Argument::output_size);
+  }
+  return result;
+}
+
+namespace detail {
+
+/// Mixes `value` into `seed` (the usual golden-ratio combine); geometries hash through it.
+constexpr std::size_t hash_combine(std::size_t seed, Index value) {
+  return seed ^
+         (static_cast<std::size_t>(value) + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
+}
+
+}  // namespace detail
+
+constexpr std::size_t hash_value(const Windows& windows, std::size_t seed = 0) {
+  for (int axis = 0; axis < windows.rank(); ++axis) {
+    const WindowAxis& a = windows[axis];
+    for (const Index value : {a.in,
+                              a.kernel,
+                              a.stride,
+                              a.dilation,
+                              a.pad_low,
+                              a.pad_high,
+                              a.out,
+                              static_cast<Index>(a.rule)}) {
+      seed = detail::hash_combine(seed, value);
+    }
+  }
+  return seed;
+}
+
+}  // namespace fenestra
