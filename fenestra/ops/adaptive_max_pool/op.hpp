@@ -1,0 +1,41 @@
+// The descriptor of adaptive and global max pooling: see ops/operator.hpp for the contract.
+#pragma once
+
+#include <fenestra/ops/adaptive_max_pool/spec.hpp>
+#include <fenestra/ops/max_pool/op.hpp>
+
+namespace fenestra {
+
+/// Random bins for either adaptive pool, more bins than cells now and then, one bin (global) too.
+inline Shape random_adaptive_pool(Random& random, AdaptivePoolOptions& options) {
+  const int rank = random_rank(random);
+  Shape spatial;
+  options.output_size = PerAxis();
+  const bool global = random.chance(5);
+  for (int axis = 0; axis < rank; ++axis) {
+    const AxisRequest r = random_axis(random, rank);
+    spatial.push_back(r.in);
+    options.output_size.push_back(global ? 1 : random.between(1, r.in + 1));
+  }
+  const RandomActivation x(random, spatial, random.chance(12) ? 0 : random.between(1, 3));
+  options.layout = x.layout;
+  return x.joined();
+}
+
+struct AdaptiveMaxPool : MaxOverWindows {
+  static constexpr std::string_view name = "adaptive_max_pool";
+  static constexpr std::string_view summary =
+      "max pooling over bins that divide the input; global with output_size=1";
+  static constexpr std::string_view example = "x=1x512x10x10 output_size=3";
+
+  static Geometry parse(std::string_view text) { return parse_adaptive_max_pool(Problem(text)); }
+  static Geometry random(Random& random) {
+    AdaptivePoolOptions options;
+    const Shape x = random_adaptive_pool(random, options);
+    return adaptive_max_pool_geometry(x, options);
+  }
+};
+
+static_assert(Operator<AdaptiveMaxPool>);
+
+}  // namespace fenestra

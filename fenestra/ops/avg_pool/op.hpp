@@ -1,0 +1,56 @@
+// The descriptor of average pooling: see ops/operator.hpp for the contract.
+#pragma once
+
+#include <fenestra/ops/avg_pool/spec.hpp>
+#include <fenestra/ops/pool_operator.hpp>
+
+namespace fenestra {
+
+/// Values and derivatives of a mean over windows, fixed or adaptive.
+struct MeanOverWindows : PoolOperator<AvgPoolGeometry> {
+  static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
+  /// Cells summed into one output at the most, and one division.
+  static Index terms(const Geometry& g) {
+    Index cells = 1;
+    for (int axis = 0; axis < g.pool.rank(); ++axis) {
+      cells *= most_real_taps(g.pool.windows[axis]);
+    }
+    return cells + 1;
+  }
+
+  template <class T>
+  static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {
+    return spec::avg_pool(in.values[0], g);
+  }
+  template <class T>
+  static std::vector<Tensor<T>> vjp(const Geometry& g, const Inputs<T>&, const Tensor<T>& y_bar) {
+    return {spec::avg_pool_vjp(y_bar, g)};
+  }
+  template <class T>
+  static Tensor<T> jvp(const Geometry& g, const Inputs<T>&, const std::vector<Tensor<T>>& dots) {
+    return spec::avg_pool(dots[0], g);
+  }
+};
+
+struct AvgPool : MeanOverWindows {
+  static constexpr std::string_view name = "avg_pool";
+  static constexpr std::string_view summary =
+      "average pooling: the sum of each window over its divisor";
+  static constexpr std::string_view example =
+      "x=1x192x28x28 kernel=3 stride=1 padding=1 count_include_pad=false";
+
+  static Geometry parse(std::string_view text) { return parse_avg_pool(Problem(text)); }
+  static Geometry random(Random& random) {
+    AvgPoolOptions options;
+    const Shape x = random_pool(random, options);
+    options.count_include_pad = random.chance(2);
+    if (random.chance(4)) {
+      options.divisor_override = random.chance(2) ? random.between(1, 5) : random.between(-5, -1);
+    }
+    return avg_pool_geometry(x, options);
+  }
+};
+
+static_assert(Operator<AvgPool>);
+
+}  // namespace fenestra

@@ -1,0 +1,105 @@
+// The convolution's descriptor: see ops/operator.hpp for the contract.
+#pragma once
+
+#include <fenestra/ops/conv/spec.hpp>
+#include <fenestra/ops/operator.hpp>
+#include <fenestra/ops/random_options.hpp>
+
+namespace fenestra {
+
+struct Conv {
+  using Geometry = ConvGeometry;
+  static constexpr std::string_view name = "conv";
+  static constexpr std::string_view summary =
+      "convolution (cross-correlation): y = b + sum of x * w over each window";
+  static constexpr std::string_view example = "x=8x3x32x32 w=16x3x3x3 stride=2 padding=1";
+
+  static Geometry parse(std::string_view text) { return parse_conv(Problem(text)); }
+
+  static Geometry random(Random& random) {
+    const int rank = random_rank(random);
+    const RandomWindows windows(random, rank);
+    const Index groups = random.chance(3) ? random.between(2, 3) : 1;
+    const Index group_in = random.chance(12) ? 0 : random.between(1, rank <= 2 ? 3 : 2);
+    const Index group_out = random.chance(12) ? 0 : random.between(1, rank <= 2 ? 3 : 2);
+    const RandomActivation x(random, windows.in, groups * group_in);
+    ConvGeometry weight;
+    weight.layout = x.layout;
+    weight.groups = groups;
+    weight.in_channels = groups * group_in;
+    weight.out_channels = groups * group_out;
+    for (int axis = 0; axis < rank; ++axis) {
+      weight.windows.push_back({.kernel = windows.kernel[axis]});
+    }
+    const bool bias = random.chance(2);
+    return conv_geometry(x.joined(),
+                         weight.w_shape(),
+                         bias ? std::optional(Shape{groups * group_out}) : std::nullopt,
+                         {.stride = windows.stride,
+                          .padding = windows.padding,
+                          .dilation = windows.dilation,
+                          .groups = groups,
+                          .layout = x.layout});
+  }
+
+  static std::vector<TensorInfo> inputs(const Geometry& g) {
+    std::vector<TensorInfo> list{{"x", g.x_shape(), Role::activation},
+                                 {"w", g.w_shape(), Role::weight}};
+    if (g.has_bias) {
+      list.push_back({"b", Shape{g.out_channels}, Role::channels});
+    }
+    return list;
+  }
+  static TensorInfo output(const Geometry& g) { return {"y", g.y_shape(), Role::activation}; }
+  static Layout layout(const Geometry& g) { return g.layout; }
+  static bool batched(const Geometry& g) { return g.batched; }
+  static Geometry with_layout(Geometry g, Layout layout) {
+    g.layout = layout;
+    return g;
+  }
+  static Geometry single_sample(Geometry g) {
+    g.batched = false;
+    g.batch = 1;
+    return g;
+  }
+  static Index groups(const Geometry& g) { return g.groups; }
+  static Geometry one_group(Geometry g) {
+    g.in_channels = g.group_in();
+    g.out_channels = g.group_out();
+    g.groups = 1;
+    return g;
+  }
+  static Windows windows(const Geometry& g) { return g.windows; }
+  static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
+  static Costs costs(const Geometry& g) { return {g.parameters(), g.multiply_adds()}; }
+  /// Products summed into one output, the bias counted as one more addition.
+  static Index terms(const Geometry& g) { return g.group_in() * g.windows.taps() + 1; }
+
+  template <class T>
+  static const Tensor<T>* bias(const Geometry& g, const std::vector<Tensor<T>>& values) {
+    return g.has_bias ? &values[2] : nullptr;
+  }
+  template <class T>
+  static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {
+    return spec::conv(in.values[0], in.values[1], bias(g, in.values), g);
+  }
+  template <class T>
+  static std::vector<Tensor<T>> vjp(const Geometry& g,
+                                    const Inputs<T>& in,
+                                    const Tensor<T>& y_bar) {
+    auto grads = spec::conv_vjp(in.values[0], in.values[1], y_bar, g);
+    std::vector<Tensor<T>> list{grads.x_bar, grads.w_bar};
+    if (g.has_bias) {
+      list.push_back(grads.b_bar);
+    }
+    return list;
+  }
+  template <class T>
+  static Tensor<T> jvp(const Geometry& g, const Inputs<T>& in, const std::vector<Tensor<T>>& dots) {
+    return spec::conv_jvp(in.values[0], in.values[1], dots[0], dots[1], bias(g, dots), g);
+  }
+};
+
+static_assert(Operator<Conv>);
+
+}  // namespace fenestra

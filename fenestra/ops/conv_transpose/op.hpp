@@ -1,0 +1,145 @@
+// The transposed convolution's descriptor: see ops/operator.hpp for the contract.
+#pragma once
+
+#include <fenestra/ops/conv/op.hpp>
+#include <fenestra/ops/conv_transpose/spec.hpp>
+#include <fenestra/ops/operator.hpp>
+#include <fenestra/ops/random_options.hpp>
+#include <fenestra/spec/describe.hpp>
+
+#include <limits>
+
+namespace fenestra {
+
+struct ConvTranspose {
+  using Geometry = ConvTransposeGeometry;
+  static constexpr std::string_view name = "conv_transpose";
+  static constexpr std::string_view summary =
+      "transposed convolution: the input gradient of a convolution";
+  static constexpr std::string_view example = "x=1x8x7x7 w=8x4x4x4 stride=2 padding=1";
+
+  static Geometry parse(std::string_view text) { return parse_conv_transpose(Problem(text)); }
+
+  /// A random convolution read backwards, with an output padding where its stride or dilation
+  /// leaves room for one.
+  static Geometry random(Random& random) {
+    for (;;) {
+      const ConvGeometry conv = Conv::random(random);
+      ConvTransposeOptions options{.groups = conv.groups, .layout = conv.layout};
+      options.stride = options.dilation = options.output_padding = PerAxis();
+      options.padding.low = options.padding.high = PerAxis();
+      for (int axis = 0; axis < conv.rank(); ++axis) {
+        const WindowAxis& a = conv.windows[axis];
+        options.stride.push_back(a.stride);
+        options.dilation.push_back(a.dilation);
+        options.padding.push_back({a.pad_low, a.pad_high});
+        options.output_padding.push_back(
+            random.between(0, (a.stride > a.dilation ? a.stride : a.dilation) - 1));
+      }
+      const auto b = conv.has_bias ? std::optional(Shape{conv.in_channels}) : std::nullopt;
+      const auto resolved = resolve_conv_transpose(conv.y_shape(), conv.w_shape(), b, options);
+      if (!resolved.fault) {
+        return resolved.geometry;  // heavy padding can crop everything away: draw again
+      }
+    }
+  }
+
+  static std::vector<TensorInfo> inputs(const Geometry& g) {
+    std::vector<TensorInfo> list{{"x", g.x_shape(), Role::activation},
+                                 {"w", g.w_shape(), Role::weight}};
+    if (g.conv.has_bias) {
+      list.push_back({"b", Shape{g.out_channels()}, Role::channels});
+    }
+    return list;
+  }
+  static TensorInfo output(const Geometry& g) { return {"y", g.y_shape(), Role::activation}; }
+  static Layout layout(const Geometry& g) { return g.conv.layout; }
+  static bool batched(const Geometry& g) { return g.conv.batched; }
+  static Geometry with_layout(const Geometry& g, Layout layout) {
+    return {Conv::with_layout(g.conv, layout)};
+  }
+  static Geometry single_sample(const Geometry& g) { return {Conv::single_sample(g.conv)}; }
+  static Index groups(const Geometry& g) { return g.conv.groups; }
+  static Geometry one_group(const Geometry& g) { return {Conv::one_group(g.conv)}; }
+  static Windows windows(const Geometry& g) { return g.conv.windows; }
+  static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
+  static Costs costs(const Geometry& g) { return {g.parameters(), g.conv.multiply_adds()}; }
+  /// The output sizes that lead back to this input size; one of them is chosen by the output
+  /// padding.
+  static std::vector<AxisNote> notes(const Geometry& g) {
+    AxisNote sizes{
+        .key = "output_sizes", .text = "output sizes reachable by output padding", .axes = {}};
+    for (int axis = 0; axis < g.rank(); ++axis) {
+      const Index base = g.base_extent(axis);
+      const Checked high = Checked(base) + g.output_padding_limit(axis) - 1;
+      sizes.axes.push_back({.low = base > 1 ? base : 1,
+                            .high = high.ok() ? high.value() : std::numeric_limits<Index>::max()});
+    }
+    return {sizes};
+  }
+  /// Products summed into one output at the most: every tap of every channel of the group, and the
+  /// bias.
+  static Index terms(const Geometry& g) { return g.conv.group_out() * g.conv.windows.taps() + 1; }
+
+  /// The forward convolution leads from this operator's output sizes to at least its input sizes
+  /// (to exactly them while the output padding hides no whole window), and transposing that with y
+  /// as the output size leads back to y.
+  static std::string size_complaint(const Geometry& g) {
+    ConvOptions options{.groups = g.conv.groups, .layout = g.conv.layout};
+    options.stride = options.dilation = PerAxis();
+    options.padding.low = options.padding.high = PerAxis();
+    PerAxis size;
+    bool whole = true;
+    for (int axis = 0; axis < g.rank(); ++axis) {
+      const WindowAxis& a = g.conv.windows[axis];
+      options.stride.push_back(a.stride);
+      options.dilation.push_back(a.dilation);
+      options.padding.push_back({a.pad_low, a.pad_high});
+      size.push_back(a.in);
+      whole = whole && g.output_padding(axis) < a.stride;
+    }
+    const ConvGeometry forward = conv_geometry(g.y_shape(), g.w_shape(), std::nullopt, options);
+    if (whole && forward.y_shape() != g.x_shape()) {
+      return "conv of y gives " + to_string(forward.y_shape()) + ", needed " +
+             to_string(g.x_shape());
+    }
+    const Geometry back = conv_transpose_geometry(forward.y_shape(),
+                                                  g.w_shape(),
+                                                  std::nullopt,
+                                                  {.stride = options.stride,
+                                                   .padding = options.padding,
+                                                   .dilation = options.dilation,
+                                                   .output_size = size,
+                                                   .groups = options.groups,
+                                                   .layout = options.layout});
+    return back.y_shape() == g.y_shape() ? "" : "transposed back to " + to_string(back.y_shape());
+  }
+
+  template <class T>
+  static const Tensor<T>* bias(const Geometry& g, const std::vector<Tensor<T>>& values) {
+    return g.conv.has_bias ? &values[2] : nullptr;
+  }
+  template <class T>
+  static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {
+    return spec::conv_transpose(in.values[0], in.values[1], bias(g, in.values), g);
+  }
+  template <class T>
+  static std::vector<Tensor<T>> vjp(const Geometry& g,
+                                    const Inputs<T>& in,
+                                    const Tensor<T>& y_bar) {
+    auto grads = spec::conv_transpose_vjp(in.values[0], in.values[1], y_bar, g);
+    std::vector<Tensor<T>> list{grads.x_bar, grads.w_bar};
+    if (g.conv.has_bias) {
+      list.push_back(grads.b_bar);
+    }
+    return list;
+  }
+  template <class T>
+  static Tensor<T> jvp(const Geometry& g, const Inputs<T>& in, const std::vector<Tensor<T>>& dots) {
+    return spec::conv_transpose_jvp(in.values[0], in.values[1], dots[0], dots[1], bias(g, dots), g);
+  }
+};
+
+static_assert(Operator<ConvTranspose>);
+
+}  // namespace fenestra

@@ -1,0 +1,82 @@
+// Max unpooling, executable specification: every value goes to the cell its index names, other
+// cells are zero.
+//
+//   y[n,c,indices[n,c,i]] = x[n,c,i], the last i in row-major order where several name one cell
+//
+// Linear in x. A value that a later one overwrote reaches nothing, so its gradient is 0: dropping
+// such indices first makes the operator a scatter, its VJP a gather, exactly adjoint.
+#pragma once
+
+#include <fenestra/ops/max_unpool/geometry.hpp>
+#include <fenestra/ops/placement.hpp>
+#include <fenestra/ops/require.hpp>
+#include <fenestra/spec/scalar.hpp>
+#include <fenestra/tensor/tensor.hpp>
+
+#include <string>
+#include <vector>
+
+namespace fenestra::spec {
+
+/// Validates `indices` (a cell of y, or `kNowhere`) and replaces all but the last of duplicates by
+/// `kNowhere`.
+inline Tensor<Index> last_writers(const Tensor<Index>& indices, const MaxUnpoolGeometry& g) {
+  require_shape("max_unpool", "indices", indices, g.x_shape());
+  Tensor<Index> result = indices;
+  Index* out = result.mutable_data();
+  const ActivationMap map = g.x_map();
+  const Index cells = g.y_map().cells;
+  std::vector<bool> taken(static_cast<std::size_t>(cells));
+  for (Index n = 0; n < map.batch; ++n) {
+    for (Index c = 0; c < map.channels; ++c) {
+      taken.assign(taken.size(), false);
+      for (Index i = map.cells - 1; i >= 0; --i) {
+        Index& index = out[map.at(n, c, i)];
+        if (index == kNowhere) {
+          continue;
+        }
+        if (index < 0 || index >= cells) {
+          throw Error("max_unpool",
+                      {.code = ErrorCode::invalid_index,
+                       .argument = Argument::indices,
+                       .got = index,
+                       .needed = cells},
+                      "max_unpool: indices[sample " + std::to_string(n) + ", channel " +
+                          std::to_string(c) + ", cell " + std::to_string(i) +
+                          "] = " + std::to_string(index) + ", the output " + to_string(g.out) +
+                          " has " + std::to_string(cells) + " cells\n  fix: indices from 0 to " +
+                          std::to_string(cells - 1) + ", or -1 for nowhere");
+        }
+        if (taken[static_cast<std::size_t>(index)]) {
+          index = kNowhere;
+        } else {
+          taken[static_cast<std::size_t>(index)] = true;
+        }
+      }
+    }
+  }
+  return result;
+}
+
+template <Scalar T>
+Tensor<T> max_unpool(const Tensor<T>& x, const Tensor<Index>& indices, const MaxUnpoolGeometry& g) {
+  require_shape("max_unpool", "x", x, g.x_shape());
+  return scatter(x, last_writers(indices, g), g.y_map(), g.x_map(), g.y_shape());
+}
+
+template <Scalar T>
+Tensor<T> max_unpool_vjp(const Tensor<Index>& indices,
+                         const Tensor<T>& y_bar,
+                         const MaxUnpoolGeometry& g) {
+  require_shape("max_unpool_vjp", "y_bar", y_bar, g.y_shape());
+  return gather(y_bar, last_writers(indices, g), g.y_map(), g.x_map());
+}
+
+template <Scalar T>
+Tensor<T> max_unpool(const Tensor<T>& x,
+                     const Tensor<Index>& indices,
+                     const MaxUnpoolOptions& options) {
+  return max_unpool(x, indices, max_unpool_geometry(x.shape(), options));
+}
+
+}  // namespace fenestra::spec

@@ -1,0 +1,60 @@
+// Gather and scatter between the cells of a channel and its windows, by flat index: the linear pair
+// behind max pooling, its derivatives and max unpooling. They are adjoint to each other, so every
+// order of derivative is one of the two.
+#pragma once
+
+#include <fenestra/spec/scalar.hpp>
+#include <fenestra/tensor/layout.hpp>
+#include <fenestra/tensor/tensor.hpp>
+
+namespace fenestra::spec {
+
+/// Index of a window that no cell won: it reads zero and receives nothing.
+inline constexpr Index kNowhere = -1;
+
+/// y[n,c,o] = x[n,c,indices[n,c,o]], 0 where the index is `kNowhere`.
+template <Scalar T>
+Tensor<T> gather(const Tensor<T>& x,
+                 const Tensor<Index>& indices,
+                 const ActivationMap& x_map,
+                 const ActivationMap& y_map) {
+  Tensor<T> y(indices.shape());
+  T* out = y.mutable_data();
+  for (Index n = 0; n < y_map.batch; ++n) {
+    for (Index c = 0; c < y_map.channels; ++c) {
+      for (Index o = 0; o < y_map.cells; ++o) {
+        const Index i = y_map.at(n, c, o);
+        if (indices[i] != kNowhere) {
+          out[i] = x[x_map.at(n, c, indices[i])];
+        }
+      }
+    }
+  }
+  return y;
+}
+
+/// x[n,c,indices[n,c,o]] += y[n,c,o].
+template <Scalar T>
+Tensor<T> scatter(const Tensor<T>& y,
+                  const Tensor<Index>& indices,
+                  const ActivationMap& x_map,
+                  const ActivationMap& y_map,
+                  const Shape& x_shape) {
+  Tensor<T> x(x_shape);
+  T* out = x.mutable_data();
+  for (Index n = 0; n < y_map.batch; ++n) {
+    for (Index c = 0; c < y_map.channels; ++c) {
+      for (Index o = 0; o < y_map.cells; ++o) {
+        const Index i = y_map.at(n, c, o);
+        if (indices[i] == kNowhere) {
+          continue;
+        }
+        T& cell = out[x_map.at(n, c, indices[i])];
+        cell = cell + y[i];
+      }
+    }
+  }
+  return x;
+}
+
+}  // namespace fenestra::spec

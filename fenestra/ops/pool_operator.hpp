@@ -1,0 +1,99 @@
+// The part of a pool's descriptor that is the same for every pool: one activation in, one out,
+// windows between.
+#pragma once
+
+#include <fenestra/ops/operator.hpp>
+#include <fenestra/ops/pool_geometry.hpp>
+#include <fenestra/ops/random_options.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace fenestra {
+
+/// Taps of `window` that find one of the cells 0 .. in - 1.
+constexpr Index real_taps(const Window& window, Index in) {
+  const Index begin = window.first < 0 ? ceil_div(-window.first, window.step) : 0;
+  const Index end = window.first < in ? (in - 1 - window.first) / window.step + 1 : 0;
+  return std::max<Index>(std::min(end, window.taps) - begin, 0);
+}
+
+/// Visits of a real cell by a window, summed over all windows of the axis, in a time that does not
+/// grow with the input: over the taps or over the windows, whichever are fewer.
+constexpr Index cell_visits(const WindowAxis& a) {
+  if (a.rule == ExtentRule::adaptive) {
+    // Bins follow each other without a gap, and share a cell wherever j*i/o is no integer.
+    return a.in + a.out - std::gcd(a.in, a.out);
+  }
+  Index visits = 0;
+  if (a.out <= a.kernel) {
+    for (Index o = 0; o < a.out; ++o) {
+      visits += real_taps(a.window(o), a.in);
+    }
+  } else {
+    for (Index t = 0; t < a.kernel; ++t) {  // the cells one tap meets are spaced by the stride
+      visits +=
+          real_taps({.first = t * a.dilation - a.pad_low, .step = a.stride, .taps = a.out}, a.in);
+    }
+  }
+  return visits;
+}
+
+/// Real cells of the window that has most of them.
+constexpr Index most_real_taps(const WindowAxis& a) {
+  Index most = 0;
+  for (Index o = 0; o < a.out && (most < a.kernel || a.rule == ExtentRule::adaptive); ++o) {
+    most = std::max(most, real_taps(a.window(o), a.in));
+  }
+  return most;
+}
+
+/// Base of the pools' descriptors; `G` has a member `pool`.
+template <class G>
+struct PoolOperator {
+  using Geometry = G;
+
+  static std::vector<TensorInfo> inputs(const Geometry& g) {
+    return {{"x", g.pool.x_shape(), Role::activation}};
+  }
+  static TensorInfo output(const Geometry& g) { return {"y", g.pool.y_shape(), Role::activation}; }
+  static Layout layout(const Geometry& g) { return g.pool.layout; }
+  static bool batched(const Geometry& g) { return g.pool.batched; }
+  static Geometry with_layout(Geometry g, Layout layout) {
+    g.pool.layout = layout;
+    return g;
+  }
+  static Geometry single_sample(Geometry g) {
+    g.pool.batched = false;
+    g.pool.batch = 1;
+    return g;
+  }
+  static Windows windows(const Geometry& g) { return g.pool.windows; }
+  /// A tap is real where it is real on every axis, so the visits multiply over the axes. Bins that
+  /// are long on one axis and many on another can pass 64 bits: the largest number then.
+  static Costs costs(const Geometry& g) {
+    Checked visits = Checked(g.pool.batch) * g.pool.channels;
+    for (int axis = 0; axis < g.pool.rank(); ++axis) {
+      visits = visits * cell_visits(g.pool.windows[axis]);
+    }
+    return {0, visits.ok() ? visits.value() : std::numeric_limits<Index>::max()};
+  }
+};
+
+/// Random window options of a pool, and the x they belong to. `Options` has the window fields.
+template <class Options>
+Shape random_pool(Random& random, Options& options) {
+  const int rank = random_rank(random);
+  const RandomWindows windows(random, rank);
+  const RandomActivation x(random, windows.in, random.chance(12) ? 0 : random.between(1, 3));
+  options.kernel = windows.kernel;
+  options.stride = windows.stride;
+  options.padding = windows.padding;
+  options.dilation = windows.dilation;
+  options.ceil_mode = random.chance(3);
+  options.layout = x.layout;
+  return x.joined();
+}
+
+}  // namespace fenestra

@@ -1,0 +1,30 @@
+// Checks of tensors against a geometry that already exists: gradients receive tensors and the
+// forward's geometry.
+#pragma once
+
+#include <fenestra/base/error.hpp>
+#include <fenestra/tensor/shape.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace fenestra {
+
+/// Throws `shape_mismatch` unless `tensor` has the shape the geometry gives it.
+template <class V>
+void require_shape(std::string_view op,
+                   std::string_view name,
+                   const V& tensor,
+                   const Shape& needed) {
+  if (tensor.shape() == needed) {
+    return;
+  }
+  throw Error(
+      std::string(op),
+      {.code = ErrorCode::shape_mismatch, .got = tensor.shape().rank(), .needed = needed.rank()},
+      std::string(op) + ": " + std::string(name) + " = " + to_string(tensor.shape()) +
+          ", the geometry needs " + to_string(needed) + "\n  fix: pass " + std::string(name) +
+          " of shape " + to_string(needed));
+}
+
+}  // namespace fenestra
