@@ -1,0 +1,66 @@
+// An operator of the list without its type: what the command line and the tests ask of it by name.
+#pragma once
+
+#include <fenestra/check/laws.hpp>
+#include <fenestra/check/nearest.hpp>
+#include <fenestra/ops/operator.hpp>
+#include <fenestra/spec/describe.hpp>
+#include <fenestra/spec/random.hpp>
+#include <fenestra/spec/window.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fenestra::check {
+
+/// A problem, read and validated, in words a tool can print.
+struct Description {
+  std::string problem;  ///< canonical problem string
+  std::vector<TensorInfo> inputs;
+  std::vector<TensorInfo> data;
+  TensorInfo output;
+  Layout layout = Layout::channels_first;
+  bool batched = true;
+  Windows windows;  ///< rank 0 where the operator has none
+  Costs costs;
+  std::vector<AxisNote> notes;
+};
+
+struct OperatorEntry {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view example;
+  Description (*describe)(std::string_view problem);
+  std::string (*random_problem)(Random& random);
+  std::vector<LawOutcome> (*check)(std::string_view problem, std::uint64_t seed);
+};
+
+/// Every operator of the list, in its order.
+std::span<const OperatorEntry> registry();
+
+/// The entry called `name`; throws `unknown_operator` with the nearest name and those there are.
+inline const OperatorEntry& find_operator(std::string_view name) {
+  std::vector<std::string_view> names;
+  std::string known;
+  for (const OperatorEntry& entry : registry()) {
+    if (entry.name == name) {
+      return entry;
+    }
+    names.push_back(entry.name);
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  const std::string nearest(nearest_name(name, names));
+  throw Error(ErrorCode::unknown_operator,
+              "no operator is called \"" + std::string(name) + "\"" +
+                  (nearest.empty() ? "" : ", did you mean " + nearest + "?") + "\n  fix: one of " +
+                  known);
+}
+
+/// Compiled once per operator, in a translation unit of its own.
+template <Operator Op>
+OperatorEntry make_entry();
+
+}  // namespace fenestra::check

@@ -1,0 +1,739 @@
+// The law harness: what must be true of any operator in the list, on any problem.
+//
+// Exact laws run in rationals and compare with ==. Operators that leave the rationals are checked
+// in intervals, where "equal" means that two rigorous enclosures of the same number meet, or in
+// floating point against a derived bound. Nothing here has a tolerance of its own, and nothing
+// knows an operator by name.
+#pragma once
+
+#include <fenestra/ops/operator.hpp>
+#include <fenestra/spec/dual.hpp>
+#include <fenestra/spec/interval.hpp>
+#include <fenestra/spec/rational.hpp>
+#include <fenestra/spec/scalar.hpp>
+#include <fenestra/tensor/transform.hpp>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fenestra::check {
+
+enum class Law {
+  problem_string,  ///< prints, parses back, compares and hashes equal
+  adjoint,         ///< <y_bar, jvp(x_dot)> = <vjp(y_bar), x_dot>
+  duals,           ///< jvp = tangent of the forward pass in dual numbers
+  nested_duals,    ///< the derivative of the jvp = the mixed part of the forward pass in duals of
+                   ///< duals
+  finite_differences,  ///< jvp = central difference
+  intervals,           ///< the interval result encloses the exact one
+  layouts,             ///< channels first = channels last
+  batch,               ///< a sample alone = the sample in its batch
+  groups,              ///< groups = one convolution per group
+  sizes,               ///< the inverse operator leads back to the sizes
+  rounding,            ///< f32 and f64 stay within the a-priori bound
+};
+
+inline constexpr std::array kLaws = {Law::problem_string,
+                                     Law::adjoint,
+                                     Law::duals,
+                                     Law::nested_duals,
+                                     Law::finite_differences,
+                                     Law::intervals,
+                                     Law::layouts,
+                                     Law::batch,
+                                     Law::groups,
+                                     Law::sizes,
+                                     Law::rounding};
+
+constexpr std::string_view law_name(Law law) {
+  switch (law) {
+    case Law::problem_string: return "string";
+    case Law::adjoint: return "adjoint";
+    case Law::duals: return "duals";
+    case Law::nested_duals: return "nested";
+    case Law::finite_differences: return "differences";
+    case Law::intervals: return "intervals";
+    case Law::layouts: return "layouts";
+    case Law::batch: return "batch";
+    case Law::groups: return "groups";
+    case Law::sizes: return "sizes";
+    case Law::rounding: return "rounding";
+  }
+  return "";
+}
+
+enum class Verdict { holds, broken, not_applicable };
+
+struct LawOutcome {
+  Law law = Law::problem_string;
+  Verdict verdict = Verdict::holds;
+  std::string detail;  ///< of a broken law: where, got, needed
+};
+
+namespace detail {
+
+using Real = Interval<double>;
+
+template <class T>
+std::string show(const T& value) {
+  std::ostringstream out;
+  out.precision(std::numeric_limits<long double>::max_digits10);
+  out << value;
+  return out.str();
+}
+
+template <class U, class T, class F>
+Inputs<U> convert(const Inputs<T>& in, F&& f) {
+  Inputs<U> result;
+  for (const Tensor<T>& value : in.values) {
+    result.values.push_back(value.map(f));
+  }
+  result.data = in.data;
+  return result;
+}
+
+template <class T>
+Inputs<T> convert_doubles(const Inputs<double>& in) {
+  return convert<T>(in, [](double v) { return from_double<T>(v); });
+}
+
+/// (value, tangent) pairs, element by element.
+template <class T>
+Tensor<Dual<T>> dual(const Tensor<T>& value, const Tensor<T>& tangent) {
+  Tensor<Dual<T>> result(value.shape());
+  Dual<T>* out = result.mutable_data();
+  for (Index i = 0; i < value.size(); ++i) {
+    out[i] = Dual<T>{value[i], tangent[i]};
+  }
+  return result;
+}
+
+template <class T>
+Inputs<Dual<T>> dual(const Inputs<T>& in, const std::vector<Tensor<T>>& dots) {
+  Inputs<Dual<T>> result;
+  for (std::size_t i = 0; i < in.values.size(); ++i) {
+    result.values.push_back(dual(in.values[i], dots[i]));
+  }
+  result.data = in.data;
+  return result;
+}
+
+template <class T>
+T dot(const Tensor<T>& a, const Tensor<T>& b) {
+  T sum(0);
+  for (Index i = 0; i < a.size(); ++i) {
+    sum = sum + a[i] * b[i];
+  }
+  return sum;
+}
+
+/// Agreement of two results of the same exact number: equality, or enclosures that meet.
+template <class T>
+bool agree(const T& a, const T& b) {
+  if constexpr (std::same_as<T, Real>) {
+    return intersects(a, b);
+  } else {
+    return identical(a, b);
+  }
+}
+
+template <class T>
+std::string compare(const Tensor<T>& got, const Tensor<T>& needed) {
+  if (got.shape() != needed.shape()) {
+    return "shape " + to_string(got.shape()) + ", needed " + to_string(needed.shape());
+  }
+  for (Index i = 0; i < got.size(); ++i) {
+    if (!agree(got[i], needed[i])) {
+      return "element " + std::to_string(i) + ": " + show(got[i]) + ", needed " + show(needed[i]);
+    }
+  }
+  return {};
+}
+
+}  // namespace detail
+
+/// All laws of one operator on one problem. Construct, then `run`.
+template <Operator Op>
+class Laws {
+ public:
+  using Geometry = typename Op::Geometry;
+
+  Laws(const Geometry& geometry, std::uint64_t seed) : g_(geometry), random_(seed) {}
+
+  std::vector<LawOutcome> run() {
+    std::vector<LawOutcome> outcomes;
+    for (const Law law : kLaws) {
+      LawOutcome outcome{law, Verdict::holds, {}};
+      try {
+        const std::optional<std::string> failure = test(law);
+        outcome.verdict = !failure           ? Verdict::not_applicable
+                          : failure->empty() ? Verdict::holds
+                                             : Verdict::broken;
+        if (failure) {
+          outcome.detail = *failure;
+        }
+      } catch (const Error& error) {
+        outcome.verdict = Verdict::broken;
+        outcome.detail =
+            std::string("threw ") + std::string(code_name(error.code())) + ": " + error.what();
+      }
+      outcomes.push_back(std::move(outcome));
+    }
+    return outcomes;
+  }
+
+ private:
+  /// The complaint of a law, empty where it holds, nothing where it does not apply.
+  using Complaint = std::optional<std::string>;
+
+  /// Whether the operator runs on rationals at all, and whether it ever leaves them: operators that
+  /// only sum and copy count their `terms`, the others bring an `error_bound`. Laws are compiled
+  /// only where they can apply.
+  static constexpr bool kMayBeExact = requires(const Geometry& g, const Inputs<Rational>& in) {
+    Op::template forward<Rational>(g, in);
+  };
+  static constexpr bool kOnActivations =
+      requires(const Geometry& g) { Op::with_layout(g, Layout{}); };
+  static constexpr bool kMayLeave = !requires(const Geometry& g) { Op::terms(g); };
+
+  bool is_exact() const { return Op::algebra(g_) != Algebra::transcendental; }
+
+  Complaint test(Law law) {
+    switch (law) {
+      case Law::problem_string: return problem_string();
+      case Law::layouts:
+        if constexpr (kOnActivations) {
+          return layouts();
+        }
+        return {};
+      case Law::batch:
+        if constexpr (kOnActivations) {
+          return batch();
+        }
+        return {};
+      case Law::groups: return groups();
+      case Law::sizes: return sizes();
+      case Law::rounding: return rounding();
+      default: break;
+    }
+    if constexpr (kMayBeExact) {
+      if (is_exact()) {
+        return test_exactly(law);
+      }
+    }
+    if constexpr (kMayLeave) {
+      if (!is_exact()) {
+        return test_in_enclosures(law);
+      }
+    }
+    return "the algebra contradicts what the operator offers";
+  }
+
+  Complaint test_exactly(Law law) {
+    switch (law) {
+      case Law::adjoint: return adjoint<Rational>();
+      case Law::duals: return duals<Rational>();
+      case Law::nested_duals: return nested_duals<Rational>();
+      case Law::finite_differences: return exact_differences();
+      case Law::intervals: return intervals_enclose_rationals();
+      default: return {};
+    }
+  }
+
+  Complaint test_in_enclosures(Law law) {
+    switch (law) {
+      case Law::adjoint: return adjoint<detail::Real>();
+      case Law::duals: return duals<detail::Real>();
+      case Law::nested_duals: return nested_duals<detail::Real>();
+      case Law::finite_differences: return enclosed_differences();
+      case Law::intervals: return intervals_enclose_reals();
+      default: return {};
+    }
+  }
+
+  // Random data. Everything is drawn as doubles that every scalar here represents exactly.
+
+  /// Small integers: ties and zeros are frequent.
+  Tensor<double> small(const Shape& shape) {
+    return fill(shape, [&] { return static_cast<double>(random_.between(-3, 3)); });
+  }
+  /// Odd multiples of 1/2, all different, none zero: no tie within a distance of 1/2, zeros of
+  /// padding included.
+  Tensor<double> distinct(const Shape& shape) {
+    Tensor<double> result(shape);
+    double* out = result.mutable_data();
+    const Index n = result.size();
+    for (Index i = 0; i < n; ++i) {
+      out[i] = static_cast<double>(i - n / 2) + 0.5;
+    }
+    for (Index i = n - 1; i > 0; --i) {
+      std::swap(out[i], out[random_.between(0, i)]);
+    }
+    return result;
+  }
+  /// Reals in [-2, 2), none closer to zero than 2^-10.
+  Tensor<double> reals(const Shape& shape) {
+    return fill(
+        shape, [&] { return static_cast<double>(2 * random_.between(-1024, 1023) + 1) * 0x1p-10; });
+  }
+  template <class F>
+  static Tensor<double> fill(const Shape& shape, F&& draw) {
+    Tensor<double> result(shape);
+    for (double& value : result.mutable_values()) {
+      value = draw();
+    }
+    return result;
+  }
+
+  template <class Draw>
+  Inputs<double> inputs(Draw&& draw) {
+    Inputs<double> in;
+    for (const TensorInfo& info : Op::inputs(g_)) {
+      if constexpr (requires { Op::scalar_value(g_); }) {
+        if (info.role == Role::scalar) {
+          in.values.emplace_back(Shape{}, Op::scalar_value(g_));
+          continue;
+        }
+      }
+      in.values.push_back(draw(info.shape));
+    }
+    if constexpr (requires { Op::data(g_); }) {
+      for (const TensorInfo& info : Op::data(g_)) {
+        Tensor<Index> data(info.shape);
+        for (Index& value : data.mutable_values()) {
+          value = random_.between(-1, Op::data_limit(g_) - 1);
+        }
+        in.data.push_back(std::move(data));
+      }
+    }
+    return in;
+  }
+  /// Inputs for an exact law (ties welcome), or for a transcendental one.
+  Inputs<double> sample() {
+    return inputs([&](const Shape& shape) { return is_exact() ? small(shape) : reals(shape); });
+  }
+  template <class T>
+  std::vector<Tensor<T>> directions() {
+    std::vector<Tensor<T>> list;
+    for (const TensorInfo& info : Op::inputs(g_)) {
+      list.push_back(lift<T>(small(info.shape)));
+    }
+    return list;
+  }
+  template <class T>
+  static Tensor<T> lift(const Tensor<double>& values) {
+    return values.map([](double v) { return from_double<T>(v); });
+  }
+
+  // The laws.
+
+  Complaint problem_string() const {
+    const std::string text = to_string(g_);
+    const Geometry again = Op::parse(text);
+    if (!(again == g_)) {
+      return "\"" + text + "\" parses to \"" + to_string(again) + "\"";
+    }
+    if (hash_value(again) != hash_value(g_)) {
+      return "equal geometries, different hashes";
+    }
+    return "";
+  }
+
+  template <class T>
+  Complaint adjoint() {
+    const Inputs<T> in = detail::convert_doubles<T>(sample());
+    const std::vector<Tensor<T>> dots = directions<T>();
+    const Tensor<T> y_bar = lift<T>(small(Op::output(g_).shape));
+    const T left = detail::dot(y_bar, Op::template jvp<T>(g_, in, dots));
+    const std::vector<Tensor<T>> bars = Op::template vjp<T>(g_, in, y_bar);
+    T right(0);
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+      if (bars[i].shape() != dots[i].shape()) {
+        return "vjp of input " + std::to_string(i) + " has shape " + to_string(bars[i].shape());
+      }
+      right = right + detail::dot(bars[i], dots[i]);
+    }
+    if (detail::agree(left, right)) {
+      return "";
+    }
+    return "<y_bar, J x_dot> = " + detail::show(left) +
+           ", <J' y_bar, x_dot> = " + detail::show(right);
+  }
+
+  template <class T>
+  Complaint duals() {
+    const Inputs<T> in = detail::convert_doubles<T>(sample());
+    const std::vector<Tensor<T>> dots = directions<T>();
+    const Tensor<Dual<T>> y = Op::template forward<Dual<T>>(g_, detail::dual(in, dots));
+    const auto complaint = detail::compare(y.map([](const Dual<T>& v) { return v.tangent; }),
+                                           Op::template jvp<T>(g_, in, dots));
+    if (!complaint.empty()) {
+      return "tangent " + complaint;
+    }
+    return detail::compare(y.map([](const Dual<T>& v) { return v.value; }),
+                           Op::template forward<T>(g_, in));
+  }
+
+  template <class T>
+  Complaint nested_duals() {
+    const Inputs<T> in = detail::convert_doubles<T>(sample());
+    const std::vector<Tensor<T>> u = directions<T>();
+    const std::vector<Tensor<T>> v = directions<T>();
+    const Inputs<Dual<T>> inner = detail::dual(in, u);
+    std::vector<Tensor<Dual<T>>> outer;
+    for (const Tensor<T>& t : v) {
+      outer.push_back(t.map([](const T& value) { return Dual<T>(value); }));
+    }
+    const auto whole = Op::template forward<Dual<Dual<T>>>(g_, detail::dual(inner, outer));
+    const auto derived = Op::template jvp<Dual<T>>(g_, inner, outer);
+    return detail::compare(whole.map([](const Dual<Dual<T>>& y) { return y.tangent.tangent; }),
+                           derived.map([](const Dual<T>& y) { return y.tangent; }));
+  }
+
+  /// (f(x + v) - f(x - v))/2 for v in one input at a time: exact for a linear input with any step,
+  /// and for a piecewise linear one as long as no tie lies between, which `distinct` and steps of
+  /// 1/4 ensure.
+  Complaint exact_differences() {
+    using T = Rational;
+    const bool linear = Op::algebra(g_) == Algebra::multilinear;
+    const Inputs<T> in = detail::convert_doubles<T>(
+        inputs([&](const Shape& shape) { return linear ? small(shape) : distinct(shape); }));
+    const T step = linear ? T(1) : T(1, 16);
+    for (std::size_t i = 0; i < in.values.size(); ++i) {
+      std::vector<Tensor<T>> dots;
+      for (const Tensor<T>& value : in.values) {
+        dots.emplace_back(value.shape());
+      }
+      dots[i] = lift<T>(small(in.values[i].shape())).map([&](const T& d) { return d * step; });
+      Inputs<T> above = in;
+      Inputs<T> below = in;
+      shift(above.values[i], dots[i], T(1));
+      shift(below.values[i], dots[i], T(-1));
+      const Tensor<T> high = Op::template forward<T>(g_, above);
+      const Tensor<T> low = Op::template forward<T>(g_, below);
+      Tensor<T> quotient(high.shape());
+      T* out = quotient.mutable_data();
+      for (Index j = 0; j < high.size(); ++j) {
+        out[j] = (high[j] - low[j]) / T(2);
+      }
+      const auto complaint = detail::compare(Op::template jvp<T>(g_, in, dots), quotient);
+      if (!complaint.empty()) {
+        return "input " + std::to_string(i) + ", " + complaint;
+      }
+    }
+    return "";
+  }
+
+  template <class T>
+  static void shift(Tensor<T>& value, const Tensor<T>& by, const T& factor) {
+    T* out = value.mutable_data();
+    for (Index i = 0; i < value.size(); ++i) {
+      out[i] = out[i] + by[i] * factor;
+    }
+  }
+
+  /// Taylor: (f(x+hv) - f(x-hv))/2h = f'(x)v + h^2/6 f'''(xi)v^3 with xi on the segment. Every part
+  /// is an enclosure: the third derivative comes from three levels of duals over the whole segment,
+  /// so the two sides must meet.
+  Complaint enclosed_differences() {
+    using T = detail::Real;
+    using D1 = Dual<T>;
+    using D2 = Dual<D1>;
+    using D3 = Dual<D2>;
+    const double h = 0x1p-16;
+    const Inputs<T> in = detail::convert_doubles<T>(sample());
+    const std::vector<Tensor<T>> dots = directions<T>();
+    Inputs<T> above = in;
+    Inputs<T> below = in;
+    Inputs<D3> segment;
+    segment.data = in.data;
+    for (std::size_t i = 0; i < in.values.size(); ++i) {
+      shift(above.values[i], dots[i], T(h));
+      shift(below.values[i], dots[i], T(-h));
+      Tensor<D3> seeds(in.values[i].shape());
+      D3* out = seeds.mutable_data();
+      for (Index j = 0; j < seeds.size(); ++j) {
+        const T range = hull(above.values[i][j], below.values[i][j]);
+        const T v = dots[i][j];
+        out[j] = D3{D2{D1{range, v}, D1(v)}, D2(D1(v))};
+      }
+      segment.values.push_back(std::move(seeds));
+    }
+    const Tensor<T> high = Op::template forward<T>(g_, above);
+    const Tensor<T> low = Op::template forward<T>(g_, below);
+    const Tensor<D3> third = Op::template forward<D3>(g_, segment);
+    const Tensor<T> derivative = Op::template jvp<T>(g_, in, dots);
+    for (Index j = 0; j < high.size(); ++j) {
+      const T quotient = (high[j] - low[j]) / T(2 * h);
+      const T remainder = third[j].tangent.tangent.tangent * T(h * h) / T(6);
+      if (!intersects(derivative[j], quotient - remainder)) {
+        return "element " + std::to_string(j) + ": jvp " + detail::show(derivative[j]) +
+               ", difference " + detail::show(quotient) + ", remainder " + detail::show(remainder);
+      }
+    }
+    return "";
+  }
+
+  Complaint intervals_enclose_rationals() {
+    using T = detail::Real;
+    const Inputs<double> in = sample();
+    const auto exact = detail::convert_doubles<Rational>(in);
+    const auto rounded = detail::convert_doubles<T>(in);
+    const Tensor<double> y_bar = small(Op::output(g_).shape);
+    std::vector<Tensor<double>> dots = directions<double>();
+    std::vector<Tensor<Rational>> exact_dots;
+    std::vector<Tensor<T>> rounded_dots;
+    for (const auto& d : dots) {
+      exact_dots.push_back(lift<Rational>(d));
+      rounded_dots.push_back(lift<T>(d));
+    }
+    std::string complaint =
+        enclose(Op::template forward<T>(g_, rounded), Op::template forward<Rational>(g_, exact));
+    if (!complaint.empty()) {
+      return "value " + complaint;
+    }
+    complaint = enclose(Op::template jvp<T>(g_, rounded, rounded_dots),
+                        Op::template jvp<Rational>(g_, exact, exact_dots));
+    if (!complaint.empty()) {
+      return "jvp " + complaint;
+    }
+    const auto bars = Op::template vjp<T>(g_, rounded, lift<T>(y_bar));
+    const auto exact_bars = Op::template vjp<Rational>(g_, exact, lift<Rational>(y_bar));
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+      complaint = enclose(bars[i], exact_bars[i]);
+      if (!complaint.empty()) {
+        return "vjp of input " + std::to_string(i) + " " + complaint;
+      }
+    }
+    return "";
+  }
+
+  static std::string enclose(const Tensor<detail::Real>& intervals, const Tensor<Rational>& exact) {
+    for (Index i = 0; i < exact.size(); ++i) {
+      if (!intervals[i].contains(exact[i])) {
+        return "element " + std::to_string(i) + ": " + detail::show(intervals[i]) +
+               " does not enclose " + detail::show(exact[i]);
+      }
+    }
+    return {};
+  }
+
+  /// Beyond the rationals the exact value is known to lie within the bound around the long double
+  /// one.
+  Complaint intervals_enclose_reals() {
+    const Inputs<double> in = sample();
+    const auto wide = detail::convert_doubles<long double>(in);
+    const auto y = Op::template forward<long double>(g_, wide);
+    const auto bound = Op::template error_bound<long double>(g_, wide);
+    const auto enclosure =
+        Op::template forward<detail::Real>(g_, detail::convert_doubles<detail::Real>(in));
+    for (Index i = 0; i < y.size(); ++i) {
+      if (static_cast<long double>(enclosure[i].lo()) > y[i] + bound[i] ||
+          static_cast<long double>(enclosure[i].hi()) < y[i] - bound[i]) {
+        return "element " + std::to_string(i) + ": " + detail::show(enclosure[i]) +
+               " does not meet " + detail::show(y[i]) + " +- " + detail::show(bound[i]);
+      }
+    }
+    return "";
+  }
+
+  template <class T>
+  Tensor<T> relayout(const Tensor<T>& tensor, Role role, Layout to) const {
+    switch (role) {
+      case Role::activation:
+        return activation_to_layout(tensor, Op::batched(g_), Op::layout(g_), to);
+      case Role::weight: return weight_to_layout(tensor, Op::layout(g_), to);
+      case Role::channels:
+      case Role::scalar: return tensor;
+    }
+    return tensor;
+  }
+
+  Complaint layouts() {
+    const Layout to =
+        Op::layout(g_) == Layout::channels_first ? Layout::channels_last : Layout::channels_first;
+    const Geometry other = Op::with_layout(g_, to);
+    const Inputs<double> in = sample();
+    const std::vector<TensorInfo> infos = Op::inputs(g_);
+    Inputs<double> moved;
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+      moved.values.push_back(relayout(in.values[i], infos[i].role, to));
+    }
+    for (const Tensor<Index>& data : in.data) {
+      moved.data.push_back(relayout(data, Role::activation, to));
+    }
+    const auto y = Op::template forward<double>(g_, in);
+    std::string complaint = detail::compare(Op::template forward<double>(other, moved),
+                                            relayout(y, Op::output(g_).role, to));
+    if (!complaint.empty()) {
+      return "value " + complaint;
+    }
+    const Tensor<double> y_bar = small(y.shape());
+    const auto bars = Op::template vjp<double>(g_, in, y_bar);
+    const auto moved_bars =
+        Op::template vjp<double>(other, moved, relayout(y_bar, Op::output(g_).role, to));
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+      complaint = detail::compare(moved_bars[i], relayout(bars[i], infos[i].role, to));
+      if (!complaint.empty()) {
+        return "vjp of input " + std::to_string(i) + " " + complaint;
+      }
+    }
+    return "";
+  }
+
+  template <class T>
+  static Tensor<T> sample_of(const Tensor<T>& batch, Index n) {
+    Shape shape;
+    for (int axis = 1; axis < batch.rank(); ++axis) {
+      shape.push_back(batch.shape()[axis]);
+    }
+    return sliced(batch, 0, n, 1).reshaped(shape);
+  }
+
+  Complaint batch() {
+    if (!Op::batched(g_)) {
+      return {};
+    }
+    const Geometry one = Op::single_sample(g_);
+    const Inputs<double> in = sample();
+    const std::vector<TensorInfo> infos = Op::inputs(g_);
+    const auto y = Op::template forward<double>(g_, in);
+    const Tensor<double> y_bar = small(y.shape());
+    const auto bars = Op::template vjp<double>(g_, in, y_bar);
+    for (Index n = 0; n < y.shape()[0]; ++n) {
+      Inputs<double> slice;
+      for (std::size_t i = 0; i < infos.size(); ++i) {
+        slice.values.push_back(infos[i].role == Role::activation ? sample_of(in.values[i], n)
+                                                                 : in.values[i]);
+      }
+      for (const Tensor<Index>& data : in.data) {
+        slice.data.push_back(sample_of(data, n));
+      }
+      std::string complaint =
+          detail::compare(Op::template forward<double>(one, slice), sample_of(y, n));
+      if (!complaint.empty()) {
+        return "sample " + std::to_string(n) + ", value " + complaint;
+      }
+      const auto slice_bars = Op::template vjp<double>(one, slice, sample_of(y_bar, n));
+      for (std::size_t i = 0; i < infos.size(); ++i) {
+        if (infos[i].role != Role::activation) {
+          continue;
+        }
+        complaint = detail::compare(slice_bars[i], sample_of(bars[i], n));
+        if (!complaint.empty()) {
+          return "sample " + std::to_string(n) + ", vjp " + complaint;
+        }
+      }
+    }
+    return "";
+  }
+
+  /// Part `j` of `parts` of a tensor, along the axis that groups divide.
+  template <class T>
+  Tensor<T> group_of(const Tensor<T>& tensor, Role role, Index j, Index parts) const {
+    const bool first = Op::layout(g_) == Layout::channels_first;
+    int axis = 0;
+    if (role == Role::activation) {
+      axis = first ? (Op::batched(g_) ? 1 : 0) : tensor.rank() - 1;
+    }
+    if (role == Role::weight) {
+      axis = first ? 0 : tensor.rank() - 1;
+    }
+    const Index count = tensor.shape()[axis] / parts;
+    return sliced(tensor, axis, j * count, count);
+  }
+
+  Complaint groups() {
+    if constexpr (requires { Op::groups(g_); }) {
+      const Index parts = Op::groups(g_);
+      if (parts == 1) {
+        return {};
+      }
+      const Geometry one = Op::one_group(g_);
+      const Inputs<double> in = sample();
+      const std::vector<TensorInfo> infos = Op::inputs(g_);
+      const auto y = Op::template forward<double>(g_, in);
+      for (Index j = 0; j < parts; ++j) {
+        Inputs<double> slice;
+        for (std::size_t i = 0; i < infos.size(); ++i) {
+          slice.values.push_back(group_of(in.values[i], infos[i].role, j, parts));
+        }
+        const auto complaint = detail::compare(Op::template forward<double>(one, slice),
+                                               group_of(y, Op::output(g_).role, j, parts));
+        if (!complaint.empty()) {
+          return "group " + std::to_string(j) + ", " + complaint;
+        }
+      }
+      return "";
+    }
+    return {};
+  }
+
+  Complaint sizes() const {
+    if constexpr (requires { Op::size_complaint(g_); }) {
+      return Op::size_complaint(g_);
+    }
+    return {};
+  }
+
+  /// |computed - exact| <= bound, the exact value replaced by a wider computation with a bound of
+  /// its own.
+  template <class Narrow, class Wide>
+  std::string within_bound(const Inputs<double>& in) {
+    const auto narrow = detail::convert_doubles<Narrow>(in);
+    const auto wide = detail::convert_doubles<Wide>(in);
+    const auto computed = Op::template forward<Narrow>(g_, narrow);
+    const auto reference = Op::template forward<Wide>(g_, wide);
+    const auto bound = error_bound(narrow);
+    const auto reference_bound = error_bound(wide);
+    for (Index i = 0; i < computed.size(); ++i) {
+      const long double error =
+          std::fabs(static_cast<long double>(computed[i]) - static_cast<long double>(reference[i]));
+      const long double allowed = bound[i] + reference_bound[i];
+      if (!(error <= allowed)) {
+        return "element " + std::to_string(i) + ": error " + detail::show(error) + ", bound " +
+               detail::show(allowed);
+      }
+    }
+    return {};
+  }
+
+  /// The operator's own bound, or gamma(n) * f(|x|, |w|, ...) for sums of n terms.
+  template <class T>
+  Tensor<long double> error_bound(const Inputs<T>& in) {
+    if constexpr (requires { Op::terms(g_); }) {
+      const long double u = std::numeric_limits<T>::epsilon() / 2.0L;
+      const auto n = static_cast<long double>(Op::terms(g_));
+      const long double gamma = n * u / (1 - n * u);
+      const auto magnitudes = detail::convert<long double>(
+          in, [](const T& v) { return std::fabs(static_cast<long double>(v)); });
+      return Op::template forward<long double>(g_, magnitudes).map([&](long double m) {
+        return gamma * std::fabs(m);
+      });
+    } else {
+      return Op::template error_bound<T>(g_, in);
+    }
+  }
+
+  Complaint rounding() {
+    const Inputs<double> in = inputs([&](const Shape& shape) { return reals(shape); });
+    std::string complaint = within_bound<float, double>(in);
+    if (!complaint.empty()) {
+      return "f32 " + complaint;
+    }
+    complaint = within_bound<double, long double>(in);
+    if (!complaint.empty()) {
+      return "f64 " + complaint;
+    }
+    return "";
+  }
+
+  Geometry g_;
+  Random random_;
+};
+
+}  // namespace fenestra::check
