@@ -47,6 +47,7 @@ enum class ErrorCode {
   kernel_refused,
   foreign_variable,
   released_graph,
+  bad_file,
 };
 
 /// The stable spelling of a code, e.g. "kernel-exceeds-input".
@@ -81,6 +82,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::kernel_refused: return "kernel-refused";
     case ErrorCode::foreign_variable: return "foreign-variable";
     case ErrorCode::released_graph: return "released-graph";
+    case ErrorCode::bad_file: return "bad-file";
   }
   return "unknown";
 }

@@ -5,6 +5,7 @@
 // from any thread. Header-only, because the specification has no compiled part.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -32,6 +33,8 @@ class BufferCache {
     const int size_class = class_of(bytes);
     {
       const std::scoped_lock lock(mutex_);
+      in_use_ += class_bytes(size_class);
+      peak_ = std::max(peak_, in_use_);
       auto& list = free_[static_cast<std::size_t>(size_class)];
       if (!list.empty()) {
         void* buffer = list.back();
@@ -51,6 +54,7 @@ class BufferCache {
     const int size_class = class_of(bytes);
     {
       const std::scoped_lock lock(mutex_);
+      in_use_ -= class_bytes(size_class);
       auto& list = free_[static_cast<std::size_t>(size_class)];
       if (cached_ + class_bytes(size_class) <= kMostCached && list.size() < list.capacity()) {
         list.push_back(buffer);
@@ -59,6 +63,19 @@ class BufferCache {
       }
     }
     std::free(buffer);
+  }
+
+  std::size_t in_use() noexcept {
+    const std::scoped_lock lock(mutex_);
+    return in_use_;
+  }
+  std::size_t peak() noexcept {
+    const std::scoped_lock lock(mutex_);
+    return peak_;
+  }
+  void reset_peak() noexcept {
+    const std::scoped_lock lock(mutex_);
+    peak_ = in_use_;
   }
 
   void clear() noexcept {
@@ -98,6 +115,8 @@ class BufferCache {
   static constexpr std::size_t kMostPerClass = 64;
   std::mutex mutex_;
   std::size_t cached_ = 0;
+  std::size_t in_use_ = 0;
+  std::size_t peak_ = 0;
   std::array<std::vector<void*>, 4 * 65> free_;
 };
 
@@ -105,5 +124,10 @@ class BufferCache {
 
 /// Gives all cached buffers back to the system.
 inline void release_memory() noexcept { detail::BufferCache::instance().clear(); }
+
+/// Bytes that living tensors hold, slack of their size classes included, and the most they held since the last reset.
+inline std::size_t memory_in_use() noexcept { return detail::BufferCache::instance().in_use(); }
+inline std::size_t peak_memory() noexcept { return detail::BufferCache::instance().peak(); }
+inline void reset_peak_memory() noexcept { detail::BufferCache::instance().reset_peak(); }
 
 }  // namespace fenestra

@@ -1,0 +1,67 @@
+// The names that are stored and compared, and what an `Error` carries.
+#include <fenestra/base/error.hpp>
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace fenestra {
+namespace {
+
+template <Fault fault>
+constexpr ErrorCode code_of = fault.code;
+
+static_assert(code_of<Fault{.code = ErrorCode::invalid_stride, .axis = 1}> ==
+                  ErrorCode::invalid_stride,
+              "a fault is a template argument");
+static_assert(!Fault{} && Fault{.code = ErrorCode::overflow});
+
+TEST(Error, EveryCodeHasANameOfItsOwnInLowerCaseAndHyphens) {
+  std::set<std::string_view> names;
+  const int last = static_cast<int>(ErrorCode::unknown_operator);
+  for (int code = 0; code <= last; ++code) {
+    const std::string_view name = code_name(static_cast<ErrorCode>(code));
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string_view::npos);
+    EXPECT_NE(name, "unknown");
+  }
+  EXPECT_EQ(code_name(static_cast<ErrorCode>(last + 1)), "unknown");
+  EXPECT_EQ(code_name(ErrorCode::kernel_exceeds_input), "kernel-exceeds-input");
+}
+
+TEST(Error, EveryArgumentHasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  const int last = static_cast<int>(Argument::exponent);
+  for (int argument = 0; argument <= last; ++argument) {
+    const std::string_view name = argument_name(static_cast<Argument>(argument));
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_EQ(name.empty(), argument == 0);
+  }
+}
+
+TEST(Error, CarriesOperatorCodeArgumentAxisAndText) {
+  const Fault fault{.code = ErrorCode::invalid_stride,
+                    .argument = Argument::stride,
+                    .axis = 1,
+                    .got = 0,
+                    .needed = 1};
+  const Error error("conv", fault, "the text");
+  EXPECT_EQ(error.op(), "conv");
+  EXPECT_EQ(error.code(), ErrorCode::invalid_stride);
+  EXPECT_EQ(error.argument(), "stride");
+  EXPECT_EQ(error.axis(), 1);
+  EXPECT_EQ(error.fault(), fault);
+  EXPECT_STREQ(error.what(), "the text");
+}
+
+TEST(Error, WithoutAnOperatorNamesNoneAndNoAxis) {
+  const Error error(ErrorCode::overflow, "too large");
+  EXPECT_EQ(error.code(), ErrorCode::overflow);
+  EXPECT_EQ(error.op(), "");
+  EXPECT_EQ(error.argument(), "");
+  EXPECT_EQ(error.axis(), -1);
+}
+
+}  // namespace
+}  // namespace fenestra
