@@ -1,0 +1,58 @@
+# One command for each thing a newcomer wants; `make help` lists them.
+# CMake does the work (CMakePresets.json); this file installs what is missing and calls it.
+
+PRESET ?= release
+PREFIX ?= /usr/local
+BUILD := build/$(PRESET)
+
+.DEFAULT_GOAL := all
+.PHONY: all setup build test demo install clean format lint asan clang help
+.DELETE_ON_ERROR:
+
+all: build  ## install missing packages and build everything (the tool: build/release/fenestra)
+
+setup:  ## install the Debian packages that are missing
+	@scripts/install-packages
+
+# Ninja itself re-runs CMake when a CMake file or the operator list changes.
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	cmake --preset $(PRESET)
+	@touch $@
+
+build: setup $(BUILD)/build.ninja
+	cmake --build --preset $(PRESET)
+
+test: build  ## build and run every test
+	ctest --preset $(PRESET)
+
+demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits
+	cmake --build --preset $(PRESET) --target example_digits
+	$(BUILD)/examples/digits data/digits $(BUILD)/demo
+
+install: build  ## install into PREFIX (/usr/local), below DESTDIR if given
+	cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+asan:  ## the specification's tests under the address and undefined-behaviour sanitizers
+	@scripts/install-packages
+	cmake --preset asan-ubsan
+	cmake --build --preset asan-ubsan --target spec_tests
+	ctest --preset asan-ubsan -L '^spec$$'
+
+clang:  ## build the library and the tool with the other compiler
+	@scripts/install-packages clang
+	cmake --preset clang
+	cmake --build --preset clang --target fenestra_library fenestra_tool
+
+format: setup  ## lay out every C++ file as .clang-format says
+	scripts/format
+
+lint:  ## static analysis of the library and the tool
+	@scripts/install-packages lint
+	@$(MAKE) --no-print-directory build
+	scripts/lint $(BUILD)
+
+clean:  ## remove everything that was built
+	rm -rf build
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,22 @@
+# What every target compiled here is given; what users of the library inherit is set on the library.
+
+function(fenestra_target_defaults target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  # No contraction: a sum must round as the error bounds and the intervals say it rounds.
+  target_compile_options(
+    ${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off
+                      $<$<BOOL:${FENESTRA_WERROR}>:-Werror>)
+  # GCC 12 sees overlapping copies inside std::string's own operator+, and uninitialised members in
+  # optionals and SIMD tiles that are written before they are read; both are false.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
+  endif()
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+                                             VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# For targets whose code is mostly template instantiations that run briefly: the harness and the
+# tests. Full optimisation would double their compile time and save nothing.
+function(fenestra_build_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
