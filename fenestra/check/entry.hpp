@@ -3,12 +3,14 @@
 
 #include <fenestra/check/laws.hpp>
 #include <fenestra/check/nearest.hpp>
+#include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/describe.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/window.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,11 +24,12 @@ struct Description {
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> data;
   TensorInfo output;
-  Layout layout = Layout::channels_first;
-  bool batched = true;
-  Windows windows;  ///< rank 0 where the operator has none
-  Costs costs;
+  std::optional<Layout> layout;  ///< nothing where the operator is not one on activations
+  std::optional<bool> batched;   ///< likewise
+  Windows windows;               ///< rank 0 where the operator has none
+  std::optional<Costs> costs;
   std::vector<AxisNote> notes;
+  std::vector<KernelChoice> kernels;  ///< of operators that have kernels of their own
 };
 
 struct OperatorEntry {

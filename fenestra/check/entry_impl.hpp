@@ -13,11 +13,12 @@ Description describe(std::string_view problem) {
                 .inputs = Op::inputs(g),
                 .data = {},
                 .output = Op::output(g),
-                .layout = Layout::channels_first,
-                .batched = false,
+                .layout = {},
+                .batched = {},
                 .windows = {},
                 .costs = {},
-                .notes = {}};
+                .notes = {},
+                .kernels = {}};
   if constexpr (requires { Op::layout(g); }) {
     d.layout = Op::layout(g);
     d.batched = Op::batched(g);
@@ -33,6 +34,9 @@ Description describe(std::string_view problem) {
   }
   if constexpr (requires { Op::notes(g); }) {
     d.notes = Op::notes(g);
+  }
+  if constexpr (requires { Op::kernels(g); }) {
+    d.kernels = Op::kernels(g);
   }
   return d;
 }

@@ -6,6 +6,8 @@
 // knows an operator by name.
 #pragma once
 
+#include <fenestra/check/answers.hpp>
+#include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/dual.hpp>
 #include <fenestra/spec/interval.hpp>
@@ -23,6 +25,7 @@
 namespace fenestra::check {
 
 enum class Law {
+  answers,             ///< every answer the operator states comes out
   problem_string,  ///< prints, parses back, compares and hashes equal
   adjoint,         ///< <y_bar, jvp(x_dot)> = <vjp(y_bar), x_dot>
   duals,           ///< jvp = tangent of the forward pass in dual numbers
@@ -34,10 +37,12 @@ enum class Law {
   batch,               ///< a sample alone = the sample in its batch
   groups,              ///< groups = one convolution per group
   sizes,               ///< the inverse operator leads back to the sizes
+  engine,              ///< tape and jets = the specification
   rounding,            ///< f32 and f64 stay within the a-priori bound
 };
 
-inline constexpr std::array kLaws = {Law::problem_string,
+inline constexpr std::array kLaws = {Law::answers,
+                                     Law::problem_string,
                                      Law::adjoint,
                                      Law::duals,
                                      Law::nested_duals,
@@ -47,10 +52,11 @@ inline constexpr std::array kLaws = {Law::problem_string,
                                      Law::batch,
                                      Law::groups,
                                      Law::sizes,
-                                     Law::rounding};
+                                     Law::engine, Law::rounding};
 
 constexpr std::string_view law_name(Law law) {
   switch (law) {
+    case Law::answers: return "answers";
     case Law::problem_string: return "string";
     case Law::adjoint: return "adjoint";
     case Law::duals: return "duals";
@@ -61,6 +67,7 @@ constexpr std::string_view law_name(Law law) {
     case Law::batch: return "batch";
     case Law::groups: return "groups";
     case Law::sizes: return "sizes";
+    case Law::engine: return "engine";
     case Law::rounding: return "rounding";
   }
   return "";
@@ -134,7 +141,7 @@ T dot(const Tensor<T>& a, const Tensor<T>& b) {
 /// Agreement of two results of the same exact number: equality, or enclosures that meet.
 template <class T>
 bool agree(const T& a, const T& b) {
-  if constexpr (std::same_as<T, Real>) {
+  if constexpr (std::same_as<T, Real> || std::same_as<T, Interval<long double>>) {
     return intersects(a, b);
   } else {
     return identical(a, b);
@@ -191,19 +198,24 @@ class Laws {
   using Complaint = std::optional<std::string>;
 
   /// Whether the operator runs on rationals at all, and whether it ever leaves them: operators that
-  /// only sum and copy count their `terms`, the others bring an `error_bound`. Laws are compiled
-  /// only where they can apply.
+  /// only sum and copy count their `terms`, the others bring an `error_bound` or are measured in
+  /// intervals. Laws are compiled only where they can apply.
   static constexpr bool kMayBeExact = requires(const Geometry& g, const Inputs<Rational>& in) {
     Op::template forward<Rational>(g, in);
   };
   static constexpr bool kOnActivations =
       requires(const Geometry& g) { Op::with_layout(g, Layout{}); };
   static constexpr bool kMayLeave = !requires(const Geometry& g) { Op::terms(g); };
+  static constexpr bool kMeasuredInIntervals =
+      kMayLeave && !requires(const Geometry& g, const Inputs<double>& in) {
+        Op::template error_bound<double>(g, in);
+      };
 
   bool is_exact() const { return Op::algebra(g_) != Algebra::transcendental; }
 
   Complaint test(Law law) {
     switch (law) {
+      case Law::answers: return answers_complaint<Op>();
       case Law::problem_string: return problem_string();
       case Law::layouts:
         if constexpr (kOnActivations) {
@@ -238,8 +250,15 @@ class Laws {
       case Law::adjoint: return adjoint<Rational>();
       case Law::duals: return duals<Rational>();
       case Law::nested_duals: return nested_duals<Rational>();
-      case Law::finite_differences: return exact_differences();
+      case Law::finite_differences:
+        if constexpr (kMayLeave) {  // a curved function has no exact difference quotient
+          if (Op::algebra(g_) == Algebra::rational) {
+            return enclosed_differences();
+          }
+        }
+        return exact_differences();
       case Law::intervals: return intervals_enclose_rationals();
+      case Law::engine: return engine<Rational>();
       default: return {};
     }
   }
@@ -251,6 +270,7 @@ class Laws {
       case Law::nested_duals: return nested_duals<detail::Real>();
       case Law::finite_differences: return enclosed_differences();
       case Law::intervals: return intervals_enclose_reals();
+      case Law::engine: return engine<detail::Real>();
       default: return {};
     }
   }
@@ -260,6 +280,12 @@ class Laws {
   /// Small integers: ties and zeros are frequent.
   Tensor<double> small(const Shape& shape) {
     return fill(shape, [&] { return static_cast<double>(random_.between(-3, 3)); });
+  }
+  /// Small integers without zero, for what divides.
+  Tensor<double> nonzero(const Shape& shape) {
+    return fill(shape, [&] {
+      return static_cast<double>(random_.between(1, 3)) * (random_.chance(2) ? 1 : -1);
+    });
   }
   /// Odd multiples of 1/2, all different, none zero: no tie within a distance of 1/2, zeros of
   /// padding included.
@@ -300,21 +326,46 @@ class Laws {
         }
       }
       in.values.push_back(draw(info.shape));
+      if constexpr (requires { Op::positive(g_, std::size_t{}); }) {
+        if (Op::positive(g_, in.values.size() - 1)) {
+          in.values.back() = in.values.back().map([](double v) { return std::fabs(v); });
+        }
+      }
     }
     if constexpr (requires { Op::data(g_); }) {
+      Index least = -1;
+      if constexpr (requires { Op::data_least(g_); }) {
+        least = Op::data_least(g_);
+      }
       for (const TensorInfo& info : Op::data(g_)) {
         Tensor<Index> data(info.shape);
         for (Index& value : data.mutable_values()) {
-          value = random_.between(-1, Op::data_limit(g_) - 1);
+          value = random_.between(least, Op::data_limit(g_) - 1);
         }
         in.data.push_back(std::move(data));
       }
     }
     return in;
   }
+  /// All different, between the inputs too: a maximum of two tensors has ties like any other.
+  Inputs<double> distinct_inputs() {
+    Index count = 0;
+    for (const TensorInfo& info : Op::inputs(g_)) {
+      count += info.shape.elements().value_or(0);
+    }
+    const Tensor<double> values = distinct(Shape{count});
+    Index used = 0;
+    return inputs([&](const Shape& shape) { return fill(shape, [&] { return values[used++]; }); });
+  }
   /// Inputs for an exact law (ties welcome), or for a transcendental one.
   Inputs<double> sample() {
-    return inputs([&](const Shape& shape) { return is_exact() ? small(shape) : reals(shape); });
+    return inputs([&](const Shape& shape) {
+      switch (Op::algebra(g_)) {
+        case Algebra::transcendental: return reals(shape);
+        case Algebra::rational: return nonzero(shape);
+        default: return small(shape);
+      }
+    });
   }
   template <class T>
   std::vector<Tensor<T>> directions() {
@@ -400,8 +451,7 @@ class Laws {
   Complaint exact_differences() {
     using T = Rational;
     const bool linear = Op::algebra(g_) == Algebra::multilinear;
-    const Inputs<T> in = detail::convert_doubles<T>(
-        inputs([&](const Shape& shape) { return linear ? small(shape) : distinct(shape); }));
+    const Inputs<T> in = detail::convert_doubles<T>(linear ? sample() : distinct_inputs());
     const T step = linear ? T(1) : T(1, 16);
     for (std::size_t i = 0; i < in.values.size(); ++i) {
       std::vector<Tensor<T>> dots;
@@ -526,6 +576,20 @@ class Laws {
   /// one.
   Complaint intervals_enclose_reals() {
     const Inputs<double> in = sample();
+    if constexpr (kMeasuredInIntervals) {
+      // No bound is known: two rigorous enclosures of the same number must meet.
+      using Wide = Interval<long double>;
+      const auto narrow =
+          Op::template forward<detail::Real>(g_, detail::convert_doubles<detail::Real>(in));
+      const auto wide = Op::template forward<Wide>(g_, detail::convert_doubles<Wide>(in));
+      return detail::compare(
+          narrow.map([](const detail::Real& v) { return Wide(v.lo(), v.hi()); }), wide);
+    } else {
+      return enclose_within_bound(in);
+    }
+  }
+
+  Complaint enclose_within_bound(const Inputs<double>& in) {
     const auto wide = detail::convert_doubles<long double>(in);
     const auto y = Op::template forward<long double>(g_, wide);
     const auto bound = Op::template error_bound<long double>(g_, wide);
@@ -673,6 +737,38 @@ class Laws {
     return {};
   }
 
+  /// Value, cotangents and tangent of `Op::call` by tape and by jets against the specification's own loops.
+  template <class T>
+  Complaint engine() {
+    if constexpr (requires(const std::vector<Tensor<T>>& in, const std::vector<Tensor<Index>>& data) {
+                    Op::template call<Tensor<T>>(g_, in, data);
+                  } && !std::derived_from<Op, EngineOperator<Op>>) {
+      const Inputs<T> in = detail::convert_doubles<T>(sample());
+      const std::vector<Tensor<T>> dots = directions<T>();
+      const Tensor<T> y_bar = lift<T>(small(Op::output(g_).shape));
+      std::string complaint =
+          detail::compare(Engine<Op>::template forward<T>(g_, in), Op::template forward<T>(g_, in));
+      if (!complaint.empty()) {
+        return "value " + complaint;
+      }
+      complaint = detail::compare(Engine<Op>::template jvp<T>(g_, in, dots),
+                                  Op::template jvp<T>(g_, in, dots));
+      if (!complaint.empty()) {
+        return "jet " + complaint;
+      }
+      const auto by_tape = Engine<Op>::template vjp<T>(g_, in, y_bar);
+      const auto by_spec = Op::template vjp<T>(g_, in, y_bar);
+      for (std::size_t i = 0; i < by_spec.size(); ++i) {
+        complaint = detail::compare(by_tape[i], by_spec[i]);
+        if (!complaint.empty()) {
+          return "tape, input " + std::to_string(i) + " " + complaint;
+        }
+      }
+      return "";
+    }
+    return {};
+  }
+
   Complaint sizes() const {
     if constexpr (requires { Op::size_complaint(g_); }) {
       return Op::size_complaint(g_);
@@ -719,8 +815,69 @@ class Laws {
     }
   }
 
+  /// Without a bound of its own, an operator is measured by its definition in Interval<T>. What T
+  /// computes rounds where the interval widens, so it lies inside when both take the same steps; a
+  /// kernel adds in another order, which costs at most as much again, hence one width on each side.
+  template <class T>
+  static std::string beside(const Tensor<T>& computed, const Tensor<Interval<T>>& enclosure) {
+    for (Index i = 0; i < computed.size(); ++i) {
+      const T width = enclosure[i].width();
+      if (!(computed[i] >= enclosure[i].lo() - width && computed[i] <= enclosure[i].hi() + width)) {
+        return "element " + std::to_string(i) + ": " + detail::show(computed[i]) +
+               " is more than one width away from " + detail::show(enclosure[i]);
+      }
+    }
+    return {};
+  }
+
+  template <class T>
+  std::string measured_in_intervals(const Inputs<double>& in) {
+    using I = Interval<T>;
+    const auto plain = detail::convert_doubles<T>(in);
+    const auto enclosed = detail::convert_doubles<I>(in);
+    std::string complaint =
+        beside(Op::template forward<T>(g_, plain), Op::template forward<I>(g_, enclosed));
+    if (!complaint.empty()) {
+      return "value " + complaint;
+    }
+    std::vector<Tensor<T>> dots = directions<T>();
+    std::vector<Tensor<I>> enclosed_dots;
+    for (const Tensor<T>& dot : dots) {
+      enclosed_dots.push_back(dot.map([](const T& v) { return I(v); }));
+    }
+    complaint = beside(Op::template jvp<T>(g_, plain, dots),
+                       Op::template jvp<I>(g_, enclosed, enclosed_dots));
+    if (!complaint.empty()) {
+      return "jvp " + complaint;
+    }
+    const Tensor<T> y_bar = lift<T>(small(Op::output(g_).shape));
+    const auto bars = Op::template vjp<T>(g_, plain, y_bar);
+    const auto enclosed_bars =
+        Op::template vjp<I>(g_, enclosed, y_bar.map([](const T& v) { return I(v); }));
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+      complaint = beside(bars[i], enclosed_bars[i]);
+      if (!complaint.empty()) {
+        return "vjp of input " + std::to_string(i) + " " + complaint;
+      }
+    }
+    return {};
+  }
+
   Complaint rounding() {
     const Inputs<double> in = inputs([&](const Shape& shape) { return reals(shape); });
+    if constexpr (kMeasuredInIntervals) {
+      std::string complaint = measured_in_intervals<float>(in);
+      if (!complaint.empty()) {
+        return "f32 " + complaint;
+      }
+      complaint = measured_in_intervals<double>(in);
+      return complaint.empty() ? "" : "f64 " + complaint;
+    } else {
+      return rounding_within_bound(in);
+    }
+  }
+
+  Complaint rounding_within_bound(const Inputs<double>& in) {
     std::string complaint = within_bound<float, double>(in);
     if (!complaint.empty()) {
       return "f32 " + complaint;

@@ -1,0 +1,346 @@
+// `fenestra explain`: the geometry of one problem in words, numbers and a drawing.
+#include <fenestra/kernels/isa.hpp>
+#include <fenestra/check/entry.hpp>
+#include <fenestra/cli/command.hpp>
+#include <fenestra/cli/text.hpp>
+#include <fenestra/spec/describe.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace fenestra::cli {
+
+namespace {
+
+using check::Description;
+using check::OperatorEntry;
+
+/// Spatial axes of an operator on activations.
+int spatial_rank(const Description& d) {
+  return d.output.shape.rank() - (d.batched.value_or(false) ? 2 : 1);
+}
+
+std::string axis_label(const Description& d, int axis) { return axis_name(spatial_rank(d), axis); }
+
+std::string_view role_name(Role role) {
+  switch (role) {
+    case Role::activation: return "activation";
+    case Role::weight: return "weight";
+    case Role::channels: return "one per output channel";
+    case Role::scalar: return "scalar";
+  }
+  return "";
+}
+
+std::string_view rule_name(ExtentRule rule) {
+  switch (rule) {
+    case ExtentRule::floor: return "floor";
+    case ExtentRule::ceil: return "ceil";
+    case ExtentRule::transposed: return "transposed";
+    case ExtentRule::adaptive: return "adaptive";
+  }
+  return "";
+}
+
+bool has_weight(const Description& d) {
+  return std::any_of(d.inputs.begin(), d.inputs.end(), [](const TensorInfo& info) {
+    return info.role == Role::weight;
+  });
+}
+
+/// The tensor whose cells the windows cover: x, or y where the operator is a transposed one.
+std::string_view covered(const Description& d) {
+  return d.windows[0].rule == ExtentRule::transposed ? "y" : "x";
+}
+
+/// The axis to draw, from its number or its name; -1 where there is nothing to draw.
+int drawn_axis(const ExplainOptions& options, const Description& d) {
+  const int rank = d.windows.rank();
+  if (!options.axis) {
+    return rank - 1;
+  }
+  if (rank == 0) {
+    throw UsageError("--axis: " + *options.op + " has no windows to draw");
+  }
+  std::string names;
+  for (int axis = 0; axis < rank; ++axis) {
+    if (*options.axis == axis_label(d, axis)) {
+      return axis;
+    }
+    names += (axis > 0 ? ", " : "") + std::to_string(axis);
+    if (rank <= 3) {
+      names += " (" + axis_label(d, axis) + ")";
+    }
+  }
+  int axis = -1;
+  const char* end = options.axis->data() + options.axis->size();
+  const auto [next, failure] = std::from_chars(options.axis->data(), end, axis);
+  if (failure != std::errc() || next != end || axis < 0 || axis >= rank) {
+    throw UsageError("--axis: there is no axis " + *options.axis + " here, only " + names);
+  }
+  return axis;
+}
+
+// For people.
+
+std::string tensor_text(const Description& d) {
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const TensorInfo& info, const std::string& remark) {
+    std::string role(d.layout ? role_name(info.role) : "tensor");
+    if (d.layout && info.role == Role::activation) {
+      role += " " + activation_label(spatial_rank(d), *d.batched, *d.layout);
+    }
+    rows.push_back({std::string(info.name),
+                    to_string(info.shape),
+                    role + remark,
+                    grouped(info.shape.elements().value_or(0))});
+  };
+  for (const TensorInfo& info : d.inputs) {
+    add(info, "");
+  }
+  for (const TensorInfo& info : d.data) {
+    add(info, ", integers");
+  }
+  add(d.output, "");
+  std::size_t digits = 0;
+  for (const auto& row : rows) {
+    digits = std::max(digits, row.back().size());
+  }
+  for (auto& row : rows) {
+    row.back().insert(0, digits - row.back().size(), ' ');
+  }
+  return "tensors, with their elements\n" + columns(rows, 2);
+}
+
+std::string extent_text(const Description& d) {
+  std::vector<std::vector<std::string>> rows;
+  for (int axis = 0; axis < d.windows.rank(); ++axis) {
+    rows.push_back({axis_label(d, axis), extent_formula(d.windows[axis])});
+  }
+  std::string_view formula;
+  switch (d.windows[0].rule) {
+    case ExtentRule::floor:
+      formula = "o = floor((i + pl + pr - K)/s) + 1, K = d*(k - 1) + 1";
+      break;
+    case ExtentRule::ceil:
+      formula = "o = floor((i + pl + pr - K + s - 1)/s) + 1, K = d*(k - 1) + 1";
+      break;
+    case ExtentRule::transposed:
+      formula = "o = (i - 1)*s - pl - pr + K + op, K = d*(k - 1) + 1";
+      break;
+    case ExtentRule::adaptive:
+      formula = "bin j of o covers [floor(j*i/o), ceil((j + 1)*i/o))";
+      break;
+  }
+  return "output extents: " + std::string(formula) + "\n" + columns(rows, 2);
+}
+
+std::string note_text(const Description& d, const AxisNote& note) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t axis = 0; axis < note.axes.size(); ++axis) {
+    const auto [low, high] = note.axes[axis];
+    rows.push_back({axis_label(d, static_cast<int>(axis)),
+                    std::to_string(low) + (low == high ? "" : " .. " + std::to_string(high))});
+  }
+  return std::string(note.text) + "\n" + columns(rows, 2);
+}
+
+std::string drawing_title(const Description& d, int axis) {
+  switch (d.windows[axis].rule) {
+    case ExtentRule::transposed:
+      return "windows on " + axis_label(d, axis) +
+             ", of the forward convolution: a cell of x adds to its window in y";
+    case ExtentRule::adaptive: return "bins on " + axis_label(d, axis);
+    default: return "windows on " + axis_label(d, axis);
+  }
+}
+
+std::string cost_text(const Description& d) {
+  return columns(
+      {{"parameters", grouped(d.costs->parameters)},
+       {has_weight(d) ? "multiply-adds" : "cell visits", grouped(d.costs->multiply_adds)}},
+      0);
+}
+
+std::string drawing_text(const Description& d, int axis) {
+  std::string text = drawing_title(d, axis) + "\n";
+  for (const std::string& line : draw_windows(d.windows[axis])) {
+    text += "  " + line + "\n";
+  }
+  return text + "  (" + drawing_legend(d.windows[axis]) + ")\n";
+}
+
+/// Candidates in the order in which they are asked; the first of each type that accepts is the one that runs.
+std::string kernels_text(const Description& d) {
+  if (d.kernels.empty()) {
+    return "kernels: none of its own\n";
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const KernelChoice& choice : d.kernels) {
+    rows.push_back({choice.direction, choice.name, choice.refusal.empty() ? "accepts" : choice.refusal});
+  }
+  return "kernels, in the order in which they are asked (instruction set: " +
+         std::string(kernels::isa_name()) + ")\n" + columns(rows, 2);
+}
+
+void print_text(const OperatorEntry& entry, const Description& d, int axis, bool with_kernels) {
+  std::string text = std::string(entry.name) + "\n  " + std::string(entry.summary) + "\n  " +
+                     d.problem + "\n\n" + tensor_text(d);
+  if (d.windows.rank() > 0) {
+    text += "\n" + extent_text(d);
+  }
+  for (const AxisNote& note : d.notes) {
+    text += "\n" + note_text(d, note);
+  }
+  if (d.costs) {
+    text += "\n" + cost_text(d);
+  }
+  if (axis >= 0) {
+    text += "\n" + drawing_text(d, axis);
+  }
+  if (with_kernels) {
+    text += "\n" + kernels_text(d);
+  }
+  std::cout << text;
+}
+
+// For programs.
+
+Json shape_json(const Shape& shape) {
+  Json list = Json::array();
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    list.push_back(shape[axis]);
+  }
+  return list;
+}
+
+Json tensor_json(const TensorInfo& info) {
+  return {{"name", info.name},
+          {"shape", shape_json(info.shape)},
+          {"role", info.role == Role::channels ? "channels" : role_name(info.role)},
+          {"elements", info.shape.elements().value_or(0)}};
+}
+
+Json tensors_json(const std::vector<TensorInfo>& infos) {
+  Json list = Json::array();
+  for (const TensorInfo& info : infos) {
+    list.push_back(tensor_json(info));
+  }
+  return list;
+}
+
+Json axes_json(const Description& d) {
+  Json axes = Json::array();
+  for (int axis = 0; axis < d.windows.rank(); ++axis) {
+    const WindowAxis& a = d.windows[axis];
+    axes.push_back({{"name", axis_label(d, axis)},
+                    {"rule", rule_name(a.rule)},
+                    {"cells", a.in},
+                    {"windows", a.out},
+                    {"kernel", a.kernel},
+                    {"stride", a.stride},
+                    {"dilation", a.dilation},
+                    {"pad_low", a.pad_low},
+                    {"pad_high", a.pad_high},
+                    {"formula", extent_formula(a)}});
+  }
+  return axes;
+}
+
+Json notes_json(const Description& d) {
+  Json notes = Json::object();
+  for (const AxisNote& note : d.notes) {
+    Json axes = Json::array();
+    for (std::size_t axis = 0; axis < note.axes.size(); ++axis) {
+      axes.push_back({{"name", axis_label(d, static_cast<int>(axis))},
+                      {"low", note.axes[axis].low},
+                      {"high", note.axes[axis].high}});
+    }
+    notes[std::string(note.key)] = std::move(axes);
+  }
+  return notes;
+}
+
+Json kernels_json(const Description& d) {
+  Json list = Json::array();
+  for (const KernelChoice& choice : d.kernels) {
+    list.push_back({{"direction", choice.direction},
+                    {"name", choice.name},
+                    {"refusal", choice.refusal.empty() ? Json(nullptr) : Json(choice.refusal)}});
+  }
+  return list;
+}
+
+void print_as_json(const OperatorEntry& entry, const Description& d, int axis, bool with_kernels) {
+  Json json = {{"operator", entry.name},
+               {"summary", entry.summary},
+               {"problem", d.problem},
+               {"layout", d.layout ? Json(layout_name(*d.layout)) : Json(nullptr)},
+               {"batched", d.batched ? Json(*d.batched) : Json(nullptr)},
+               {"inputs", tensors_json(d.inputs)},
+               {"data", tensors_json(d.data)},
+               {"output", tensor_json(d.output)},
+               {"windows_over", nullptr},
+               {"axes", axes_json(d)},
+               {"notes", notes_json(d)},
+               {"parameters", nullptr},
+               {"multiply_adds", nullptr},
+               {"cell_visits", nullptr},
+               {"drawing", nullptr}};
+  if (d.costs) {
+    json["parameters"] = d.costs->parameters;
+    json[has_weight(d) ? "multiply_adds" : "cell_visits"] = d.costs->multiply_adds;
+  }
+  if (axis >= 0) {
+    json["windows_over"] = covered(d);
+    json["drawing"] = {{"axis", axis},
+                       {"name", axis_label(d, axis)},
+                       {"lines", draw_windows(d.windows[axis])},
+                       {"legend", drawing_legend(d.windows[axis])}};
+  }
+  if (with_kernels) {
+    json["kernels"] = kernels_json(d);
+    json["isa"] = kernels::isa_name();
+  }
+  print_json(json);
+}
+
+void list_operators(bool as_json) {
+  if (as_json) {
+    Json list = Json::array();
+    for (const OperatorEntry& entry : check::registry()) {
+      list.push_back(
+          {{"name", entry.name}, {"summary", entry.summary}, {"example", entry.example}});
+    }
+    print_json({{"operators", std::move(list)}});
+    return;
+  }
+  for (const OperatorEntry& entry : check::registry()) {
+    std::cout << entry.name << "\n  " << entry.summary << "\n  fenestra explain " << entry.name
+              << " \"" << entry.example << "\"\n";
+  }
+}
+
+}  // namespace
+
+ExitCode explain(const ExplainOptions& options) {
+  if (!options.op) {
+    list_operators(options.json);
+    return fine;
+  }
+  const OperatorEntry& entry = check::find_operator(*options.op);
+  if (!options.problem) {
+    throw UsageError("explain " + *options.op + " needs a problem, e.g. \"" +
+                     std::string(entry.example) + "\"");
+  }
+  const Description description = entry.describe(*options.problem);
+  const int axis = drawn_axis(options, description);
+  if (options.json) {
+    print_as_json(entry, description, axis, options.kernels);
+  } else {
+    print_text(entry, description, axis, options.kernels);
+  }
+  return fine;
+}
+
+}  // namespace fenestra::cli

@@ -1,0 +1,262 @@
+// The command `fenestra`: reads the command line, calls a command, turns errors into text and exit
+// codes. Results go to standard output, errors and progress to standard error. Exit codes: 0 fine,
+// 1 a law is broken, 2 usage, 3 bad input.
+#include <fenestra/base/error.hpp>
+#include <fenestra/base/version.hpp>
+#include <fenestra/check/entry.hpp>
+#include <fenestra/cli/command.hpp>
+#include <fenestra/cli/text.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <iostream>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace fenestra::cli {
+
+namespace {
+
+constexpr std::string_view kCompiler =
+#if defined(__clang__)
+    "clang++ " __clang_version__;
+#elif defined(__GNUC__)
+    "g++ " __VERSION__;
+#else
+    "unknown";
+#endif
+
+#ifdef FENESTRA_HAVE_GMP
+constexpr bool kHaveGmp = true;
+#else
+constexpr bool kHaveGmp = false;
+#endif
+
+ExitCode info(bool as_json) {
+  std::vector<std::string> scalars{
+      "float", "double", "long double", "Dual", "Rational", "Interval"};
+  if (kHaveGmp) {
+    scalars.emplace_back("GmpRational");
+  }
+  std::vector<std::string_view> operators;
+  for (const check::OperatorEntry& entry : check::registry()) {
+    operators.push_back(entry.name);
+  }
+  if (as_json) {
+    print_json({{"version", version},
+                {"compiler", kCompiler},
+                {"scalars", scalars},
+                {"gmp", kHaveGmp},
+                {"operators", operators}});
+    return fine;
+  }
+  const auto joined = [](const auto& names) {
+    std::string text;
+    for (const auto& name : names) {
+      text += (text.empty() ? "" : ", ") + std::string(name);
+    }
+    return text;
+  };
+  std::cout << "fenestra " << version << "\n"
+            << columns({{"compiler", std::string(kCompiler)},
+                        {"scalars", joined(scalars)},
+                        {"gmp", kHaveGmp ? "yes" : "no"},
+                        {"operators", joined(operators)}},
+                       0);
+  return fine;
+}
+
+void print_error_json(const Error& error, const std::string& op) {
+  const auto or_null = [](std::string_view text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+  };
+  const bool unknown = error.code() == ErrorCode::unknown_operator;
+  print_json({{"error",
+               {{"code", code_name(error.code())},
+                {"operator", or_null(!error.op().empty() || unknown ? error.op() : op)},
+                {"argument", or_null(error.argument())},
+                {"axis", error.axis() < 0 ? Json(nullptr) : Json(error.axis())},
+                {"message", error.what()}}}});
+}
+
+/// The first word that is no option must be a command; says which one was probably meant.
+void require_command(const std::vector<std::string>& arguments,
+                     const std::vector<std::string_view>& commands) {
+  for (const std::string& word : arguments) {
+    if (word.starts_with("-")) {
+      continue;
+    }
+    for (const std::string_view command : commands) {
+      if (word == command) {
+        return;
+      }
+    }
+    const std::string nearest(check::nearest_name(word, commands));
+    throw UsageError("there is no command \"" + word + "\"" +
+                     (nearest.empty() ? "" : ", did you mean " + nearest + "?"));
+  }
+}
+
+/// CLI11 reads -1 as the largest unsigned number, and so every number that does not fit.
+template <class Number>
+CLI::Validator whole_number(Number least) {
+  const auto complaint = [least](const std::string& text) {
+    Number number = 0;
+    const char* end = text.data() + text.size();
+    const auto [next, failure] = std::from_chars(text.data(), end, number);
+    return failure == std::errc() && next == end && number >= least
+               ? std::string()
+               : "\"" + text + "\" is not a whole number from " + std::to_string(least) +
+                     " on that fits into 64 bits";
+  };
+  return CLI::Validator(complaint, "");
+}
+
+int usage(const std::string& text, const std::string& command) {
+  std::cerr << "fenestra: " << text << "\n"
+            << "Try: fenestra " << command << (command.empty() ? "" : " ") << "--help\n";
+  return bad_usage;
+}
+
+int refuse(const std::string& text) {
+  std::cerr << "fenestra: " << text << "\n";
+  return bad_input;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Differentiable sliding-window operators: what they compute, and that it is right.");
+  app.name("fenestra");
+  app.get_formatter()->column_width(28);
+  app.set_help_flag("-h,--help", "print this help");
+  app.require_subcommand(0, 1);
+  app.footer(
+      "\nExamples:\n"
+      "  fenestra explain\n"
+      "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
+      "  fenestra check max_pool \"x=1x2x9x9 kernel=3 stride=2 padding=1\"\n"
+      "  fenestra check all --cases 100 --seed 1\n"
+      "\nExit codes: 0 fine, 1 a law is broken, 2 usage, 3 bad input.");
+  bool json = false;
+  bool show_version = false;
+  app.add_flag("--version", show_version, "print version, compiler, scalars and operators");
+  app.add_flag("--json", json, "print JSON");
+
+  // A problem may come in one argument or in several: the quotes are easily forgotten.
+  std::string op;
+  std::vector<std::string> problem;
+  std::string axis;
+  CLI::App* explain_command =
+      app.add_subcommand("explain", "Geometry, sizes, costs and a drawing of one problem");
+  explain_command->add_option("operator", op, "its name; left out: list the operators");
+  explain_command->add_option("problem", problem, "a problem string, e.g. \"x=1x3x8x8 kernel=2\"")
+      ->type_name("TEXT");
+  explain_command->add_option("--axis", axis, "spatial axis to draw: a number from 0, or a name")
+      ->type_name("AXIS");
+  bool with_kernels = false;
+  explain_command->add_flag("--kernels", with_kernels, "list the kernel candidates and why some do not apply");
+  explain_command->add_flag("--json", json, "print JSON");
+  explain_command->footer(
+      "\nExamples:\n"
+      "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
+      "  fenestra explain conv_transpose \"x=1x8x7x7 w=8x4x4x4 stride=2 padding=1\" --axis height\n"
+      "  fenestra explain max_pool \"x=1x64x112x112 kernel=3 stride=2 padding=1\" --json");
+
+  std::int64_t cases = 0;
+  std::uint64_t seed = 1;
+  CLI::App* check_command =
+      app.add_subcommand("check", "The laws on one problem, or on random ones");
+  check_command->add_option("operator", op, "its name, or all")->required();
+  check_command->add_option("problem", problem, "a problem string; left out: random problems")
+      ->type_name("TEXT");
+  check_command->add_option("--cases", cases, "random problems per operator, 100 by default")
+      ->check(whole_number<std::int64_t>(1))
+      ->type_name("N");
+  check_command->add_option("--seed", seed, "seed of problems and data, 1 by default")
+      ->check(whole_number<std::uint64_t>(0))
+      ->type_name("S");
+  check_command->add_flag("--json", json, "print JSON");
+  check_command->footer(
+      "\nExamples:\n"
+      "  fenestra check all --cases 100 --seed 1\n"
+      "  fenestra check conv --cases 1000\n"
+      "  fenestra check conv \"x=2x4x9x8 w=6x4x3x2 stride=2,1 padding=1:0,0:1 dilation=1,2\"\n"
+      "\nLaws:\n" +
+      law_list() + "\nExit code 1: a law is broken.");
+
+  CLI::App* info_command =
+      app.add_subcommand("info", "Version, compiler, scalars and operators of this build");
+  info_command->add_flag("--json", json, "print JSON");
+  info_command->footer("\nExamples:\n  fenestra info\n  fenestra info --json");
+
+  for (CLI::App* command : {explain_command, check_command, info_command}) {
+    command->set_help_flag("-h,--help", "print this help");
+  }
+
+  std::string command;
+  try {
+    require_command({argv + 1, argv + argc}, {"explain", "check", "info"});
+    app.parse(argc, argv);
+    for (const CLI::App* parsed : app.get_subcommands()) {
+      command = parsed->get_name();
+    }
+    if (show_version || command == "info") {
+      return info(json);
+    }
+    const auto given = [&](const char* option, const auto& value) {
+      const bool is_given = app.get_subcommand(command)->count(option) > 0;
+      return is_given ? std::optional(value) : std::nullopt;
+    };
+    if (command == "explain") {
+      return explain({.op = given("operator", op),
+                      .problem = given("problem", CLI::detail::join(problem, " ")),
+                      .axis = given("--axis", axis),
+                      .kernels = with_kernels,
+                      .json = json});
+    }
+    if (command == "check") {
+      return check({.op = op,
+                    .problem = given("problem", CLI::detail::join(problem, " ")),
+                    .cases = given("--cases", cases),
+                    .seed = seed,
+                    .json = json});
+    }
+    return usage("a command is missing: explain, check or info", "");
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error, std::cout, std::cerr);
+    }
+    for (const CLI::App* parsed : app.get_subcommands()) {
+      command = parsed->get_name();
+    }
+    return usage(error.what(), command);
+  } catch (const UsageError& error) {
+    return usage(error.what(), command);
+  } catch (const Error& error) {
+    if (json) {
+      print_error_json(error, op);
+    }
+    return refuse(std::string("[") + std::string(code_name(error.code())) + "] " + error.what());
+  } catch (const std::bad_alloc&) {
+    return refuse("not enough memory for a problem of this size");
+  } catch (const std::length_error&) {
+    return refuse("not enough memory for a problem of this size");
+  }
+}
+
+}  // namespace
+
+}  // namespace fenestra::cli
+
+int main(int argc, char** argv) {
+  const int code = fenestra::cli::run(argc, argv);
+  if (!std::cout.flush()) {
+    std::cerr << "fenestra: standard output cannot be written\n";
+    return fenestra::cli::bad_input;
+  }
+  return code;
+}

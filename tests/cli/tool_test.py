@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+"""Runs the built tool as a stranger would: standard output, standard error, exit codes, JSON.
+
+Called with the tool and with the same tool on a registry that breaks a law (broken_registry.cpp).
+Tests the command line only; what the laws and the geometry are worth is tested beside them.
+"""
+
+import itertools
+import json
+import os
+import pty
+import random
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+TOOL, BROKEN = sys.argv[1:3]
+
+FINE, LAW_BROKEN, USAGE, BAD_INPUT = range(4)
+CONV = "x=8x3x32x32 w=16x3x3x3 stride=2 padding=1"
+
+
+class ToolTest(unittest.TestCase):
+    def run_tool(self, *arguments, code=FINE, tool=TOOL):
+        """Runs the tool and checks its exit code; returns what it printed."""
+        done = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
+        return done.stdout, done.stderr
+
+    def read_json(self, *arguments, code=FINE, tool=TOOL):
+        return json.loads(self.run_tool(*arguments, "--json", code=code, tool=tool)[0])
+
+    def operators(self):
+        return self.read_json("explain")["operators"]
+
+
+class Explain(ToolTest):
+    def test_a_convolution_is_explained_in_numbers_and_a_drawing(self):
+        out, err = self.run_tool("explain", "conv", CONV)
+        self.assertEqual(err, "")
+        for expected in [
+            "convolution",
+            "x=8x3x32x32 w=16x3x3x3 stride=2,2 padding=1,1 dilation=1,1 groups=1",
+            "(8, 16, 16, 16)",
+            "height  floor((32 + 1 + 1 - 3)/2) + 1 = 16",
+            "parameters     432",
+            "multiply-adds  884,736",
+            "window 7",
+            "not drawn: 8 windows after",
+        ]:
+            self.assertIn(expected, out)
+
+    def test_a_drawing_shows_every_tap_of_a_small_axis(self):
+        drawing = self.read_json("explain", "max_pool", "x=1x1x4 kernel=3 stride=2 padding=1 "
+                                 "ceil_mode=true")["drawing"]
+        self.assertEqual(drawing["lines"], [
+            "cells      . 0 1 2 3 . ~",
+            "window 0   o # #",
+            "window 1       # # #",
+            "window 2           # o o",
+        ])
+        for sign in "#o.~":
+            self.assertIn(sign, drawing["legend"])
+
+    def test_bins_are_drawn_and_unpooling_has_nothing_to_draw(self):
+        facts = self.read_json("explain", "adaptive_max_pool", "x=1x1x10 output_size=3")
+        self.assertEqual(facts["drawing"]["lines"], [
+            "cells   0 1 2 3 4 5 6 7 8 9",
+            "bin 0   # # # #",
+            "bin 1         # # # #",
+            "bin 2               # # # #",
+        ])
+        self.assertIsNone(self.read_json("explain", "max_unpool", "x=1x8x4x4 kernel=2")["drawing"])
+
+    def test_windows_lost_in_padding_are_counted_and_the_others_drawn(self):
+        drawing = self.read_json("explain", "max_pool", "x=1x1x4 kernel=1 padding=1000")["drawing"]
+        rest = drawing["lines"][-1]
+        counts = re.search(r"(\d+) windows before.* (\d+) windows after", rest).groups()
+        before, after = map(int, counts)
+        self.assertEqual(before + after + len(drawing["lines"]) - 2, 2004)
+        self.assertIn(f"window {before} ", drawing["lines"][1])
+
+    def test_no_line_of_a_drawing_is_wider_than_a_terminal(self):
+        for problem in ["x=1x1x500 kernel=3", "x=1x1x9 kernel=2 padding=500",
+                        "x=1x1x1000000000000 kernel=1000 stride=7 dilation=3"]:
+            for line in self.read_json("explain", "avg_pool", problem)["drawing"]["lines"]:
+                self.assertLessEqual(len(line), 78, line)
+
+    def test_the_axis_of_the_drawing_is_chosen_by_number_or_name(self):
+        problem = "x=1x1x9x8x7 kernel=1,2,3"
+        for axis, name in enumerate(["depth", "height", "width"]):
+            for spelling in [str(axis), name]:
+                facts = self.read_json("explain", "max_pool", problem, "--axis", spelling)
+                drawing = facts["drawing"]
+                self.assertEqual((drawing["axis"], drawing["name"]), (axis, name))
+        self.assertEqual(self.read_json("explain", "max_pool", problem)["drawing"]["axis"], 2)
+
+    def test_a_transposed_convolution_lists_the_sizes_its_output_padding_reaches(self):
+        problem = "x=1x8x7x7 w=8x4x4x4 stride=3,2 padding=1"
+        facts = self.read_json("explain", "conv_transpose", problem)
+        self.assertEqual(facts["windows_over"], "y")
+        sizes = facts["notes"]["output_sizes"]
+        self.assertEqual([axis["name"] for axis in sizes], ["height", "width"])
+        ranges = [range(axis["low"], axis["high"] + 1) for axis in sizes]
+        for height, width in itertools.product(range(1, 40), range(1, 40)):
+            if height not in ranges[0] and width not in ranges[1]:
+                continue  # one axis at fault is enough
+            reachable = height in ranges[0] and width in ranges[1]
+            if reachable or (height + width) % 9 == 0:
+                self.run_tool("explain", "conv_transpose",
+                              f"{problem} output_size={height},{width}",
+                              code=FINE if reachable else BAD_INPUT)
+        out, _ = self.run_tool("explain", "conv_transpose", problem)
+        self.assertIn("output sizes reachable by output padding", out)
+        self.assertIn("height  20 .. 22", out)
+
+    def test_every_operator_explains_its_example_with_the_same_keys(self):
+        keys = None
+        for entry in self.operators():
+            facts = self.read_json("explain", entry["name"], entry["example"])
+            keys = keys or list(facts)
+            self.assertEqual(list(facts), keys)
+            self.assertEqual(facts["operator"], entry["name"])
+            out, _ = self.run_tool("explain", entry["name"], entry["example"])
+            for key in ["parameters", "multiply_adds", "cell_visits"]:
+                line = re.search(rf"(?m)^{key.replace('_', '[- ]')} +([\d,]+)$", out)
+                number = line and int(line.group(1).replace(",", ""))
+                self.assertEqual(number, facts[key])
+            self.assertTrue(facts["multiply_adds"] is None or facts["cell_visits"] is None)
+            self.assertIn(facts["problem"], out)
+            for axis in facts["axes"]:
+                self.assertIn(f"{axis['name']}  ", out)
+                self.assertIn(axis["formula"], out)
+
+    def test_the_canonical_problem_explains_to_itself(self):
+        for entry in self.operators():
+            problem = self.read_json("explain", entry["name"], entry["example"])["problem"]
+            again = self.read_json("explain", entry["name"], problem)
+            self.assertEqual(again["problem"], problem)
+
+    def test_without_an_operator_the_list_has_all_with_summary_and_example(self):
+        out, err = self.run_tool("explain")
+        self.assertEqual(err, "")
+        self.assertGreaterEqual(len(self.operators()), 9)
+        for entry in self.operators():
+            self.assertIn(entry["summary"], out)
+            self.assertIn(f'fenestra explain {entry["name"]} "{entry["example"]}"', out)
+
+    def test_a_problem_needs_no_quotes(self):
+        self.assertEqual(self.run_tool("explain", "conv", *CONV.split()),
+                         self.run_tool("explain", "conv", CONV))
+
+    def test_cell_visits_are_those_of_a_count_by_hand(self):
+        draw = random.Random(1)
+        for _ in range(60):
+            rank = draw.choice([1, 2])
+            axes = []
+            while len(axes) < rank:
+                i, k, s, d, low, high = [draw.randint(a, b) for a, b in
+                                         [(1, 12), (1, 5), (1, 4), (1, 3), (0, 6), (0, 6)]]
+                if d * (k - 1) + 1 <= i + low + high:
+                    axes.append((i, k, s, d, low, high))
+            i, k, s, d, low, high = zip(*axes)
+            text = lambda values: ",".join(map(str, values))
+            padding = ",".join(f"{a}:{b}" for a, b in zip(low, high))
+            problem = (f"x=2x3x{'x'.join(map(str, i))} kernel={text(k)} stride={text(s)} "
+                       f"dilation={text(d)} padding={padding} "
+                       f"ceil_mode={draw.choice(['true', 'false'])}")
+            facts = self.read_json("explain", "avg_pool", problem)
+            needed = 6
+            for a, facts_of_axis in zip(axes, facts["axes"]):
+                needed *= sum(0 <= o * a[2] + t * a[3] - a[4] < a[0]
+                              for o in range(facts_of_axis["windows"]) for t in range(a[1]))
+            self.assertEqual(facts["cell_visits"], needed, problem)
+
+    def test_visits_of_bins_are_those_of_a_count_by_hand(self):
+        for i, o in itertools.product(range(1, 8), range(1, 8)):
+            facts = self.read_json("explain", "adaptive_avg_pool", f"x=1x1x{i} output_size={o}")
+            bins = [-(-(j + 1) * i // o) - j * i // o for j in range(o)]
+            self.assertEqual(facts["cell_visits"], sum(bins))
+
+    def test_huge_problems_are_explained_at_once(self):
+        for op, problem in [
+            ("conv", "x=64x3x4096x4096 w=64x3x7x7 stride=2 padding=3"),
+            ("max_pool", "x=64x3x4096x4096 kernel=3 padding=1"),
+            ("avg_pool", "x=1x1x9000000000000 kernel=9 stride=3 padding=4 ceil_mode=true"),
+            ("lp_pool", "x=1x1x9000000000000 kernel=4000000000000 stride=4000000000000"),
+            ("adaptive_max_pool", "x=1x1x4503599627370496x1 output_size=1,4503599627370496"),
+        ]:
+            done = subprocess.run([TOOL, "explain", op, problem], capture_output=True, timeout=10)
+            self.assertEqual(done.returncode, FINE)
+
+
+class Check(ToolTest):
+    def test_one_problem_gives_a_line_per_law(self):
+        problem = "x=2x4x9x8 w=6x4x3x2 stride=2,1 padding=1:0,0:1 dilation=1,2 groups=1"
+        out, err = self.run_tool("check", "conv", problem)
+        self.assertEqual(err, "")
+        self.assertRegex(out, r"(?m)^  adjoint +holds ")
+        self.assertRegex(out, r"(?m)^  groups +not applicable ")
+        laws = self.read_json("check", "conv", problem)
+        self.assertTrue(all(law["meaning"] for law in laws["laws"]), "a law without a meaning")
+        self.assertTrue(laws["passed"])
+        self.assertEqual(laws["seed"], 1)
+        self.assertEqual({law["verdict"] for law in laws["laws"]}, {"holds", "not_applicable"})
+
+    def test_random_problems_of_all_operators_give_a_table_of_counts(self):
+        out, err = self.run_tool("check", "all", "--cases", "3", "--seed", "5")
+        self.assertEqual(err, "")
+        report = self.read_json("check", "all", "--cases", "3", "--seed", "5")
+        self.assertTrue(report["passed"])
+        self.assertIsNone(report["broken"])
+        names = [entry["name"] for entry in self.operators()]
+        self.assertEqual(list(report["operators"]), names)
+        header, *rows = [line.split() for line in out.splitlines()[:len(names) + 1]]
+        for row in rows:
+            counts = report["operators"][row[0]]
+            self.assertEqual(list(counts), header[1:])
+            self.assertEqual(row[1:], ["-" if n is None else str(n) for n in counts.values()])
+            self.assertEqual(counts["adjoint"], 3)
+        lines = out.splitlines()[:len(names) + 1]
+        self.assertEqual(len({len(line) for line in lines}), 1, "columns are not aligned")
+
+    def test_an_operator_meets_the_same_problems_alone_as_among_all(self):
+        every = self.read_json("check", "all", "--cases", "10", "--seed", "3")["operators"]
+        alone = self.read_json("check", "conv", "--cases", "10", "--seed", "3")["operators"]
+        self.assertEqual(alone, {"conv": every["conv"]})
+
+    def test_a_seed_reproduces_a_run(self):
+        run = lambda seed: self.run_tool("check", "conv", "--cases", "20", "--seed", seed)
+        self.assertEqual(run("11"), run("11"))
+
+    def test_a_broken_law_stops_the_run_and_names_a_command_that_shows_it_again(self):
+        out, err = self.run_tool("check", "all", code=LAW_BROKEN, tool=BROKEN)
+        self.assertEqual(err, "")
+        self.assertIn('faulty breaks the law "adjoint"', out)
+        self.assertIn("1/2, needed 1/3", out)
+        command = shlex.split(re.search(r"(?m)^ +again +(fenestra check .*)$", out).group(1))
+        again, _ = self.run_tool(*command[1:], code=LAW_BROKEN, tool=BROKEN)
+        self.assertRegex(again, r"(?m)^  adjoint +broken +1/2, needed 1/3$")
+        self.assertRegex(again, r"(?m)^  duals +broken ")
+
+        report = self.read_json("check", "all", code=LAW_BROKEN, tool=BROKEN)
+        self.assertFalse(report["passed"])
+        broken = report["broken"]
+        self.assertEqual((broken["operator"], broken["law"]), ("faulty", "adjoint"))
+        self.assertEqual(shlex.split(broken["command"]), command)
+        self.assertEqual(report["operators"]["faulty"]["adjoint"], broken["case"] - 1)
+
+    def test_the_seed_decides_on_one_problem_too(self):
+        self.run_tool("check", "faulty", "x=1", "--seed", "8", tool=BROKEN)
+        report = self.read_json("check", "faulty", "x=1", "--seed", "7", code=LAW_BROKEN,
+                                tool=BROKEN)
+        self.assertFalse(report["passed"])
+        details = {law["law"]: law["detail"] for law in report["laws"]}
+        self.assertEqual(details["adjoint"], "1/2, needed 1/3")
+        self.assertIsNone(details["string"])
+
+    def test_a_large_problem_is_announced_and_still_checked(self):
+        out, err = self.run_tool("check", "adaptive_max_pool", "x=1x1x2000001 output_size=1")
+        self.assertRegex(err, r"^fenestra: this is exact arithmetic on [\d,]+ multiply-adds; ")
+        self.assertRegex(out, r"(?m)^  adjoint +holds ")
+
+    def test_progress_appears_on_a_terminal_and_is_wiped(self):
+        master, slave = pty.openpty()
+        with subprocess.Popen([TOOL, "check", "conv", "--cases", "5"], stdout=subprocess.PIPE,
+                              stderr=slave, text=True) as process:
+            os.close(slave)
+            out = process.stdout.read()
+        seen = b""
+        try:
+            while chunk := os.read(master, 4096):
+                seen += chunk
+        except OSError:
+            pass  # how a terminal says that its other end is closed
+        os.close(master)
+        self.assertIn(b"\r\x1b[Kchecking conv 1/5", seen)
+        self.assertTrue(seen.endswith(b"\r\x1b[K"), seen)
+        self.assertNotIn("checking", out)
+
+
+class Errors(ToolTest):
+    def refused(self, *arguments, code):
+        """What standard error says of a command that must print nothing else."""
+        out, err = self.run_tool(*arguments, code=code)
+        self.assertEqual(out, "")
+        self.assertTrue(err.startswith("fenestra: "), err)
+        return err
+
+    def test_usage_errors_exit_with_2(self):
+        for arguments in [[], ["chek"], ["check"], ["explain", "conv"], ["info", "extra"],
+                          ["--foo"], ["explain", "conv", CONV, "--foo"],
+                          ["check", "conv", "--cases"],
+                          ["check", "conv", "--cases", "0"], ["check", "conv", "--cases", "-3"],
+                          ["check", "conv", "--cases", "two"], ["check", "conv", "--seed", "-1"],
+                          ["check", "conv", "--seed", "99999999999999999999"],
+                          ["check", "conv", CONV, "--cases", "3"], ["check", "all", CONV],
+                          ["explain", "conv", CONV, "--axis", "2"],
+                          ["explain", "conv", CONV, "--axis", "depth"],
+                          ["explain", "max_unpool", "x=1x1x4x4 kernel=2", "--axis", "0"]]:
+            with self.subTest(arguments):
+                self.assertIn("--help", self.refused(*arguments, code=USAGE))
+
+    def test_an_unknown_command_suggests_the_nearest(self):
+        self.assertIn("did you mean check?", self.refused("chek", code=USAGE))
+
+    def test_bad_input_exits_with_3_and_the_code_of_the_error(self):
+        for arguments, code in [
+            (["explain", "nothing", "x=1"], "unknown-operator"),
+            (["check", "nothing"], "unknown-operator"),
+            (["explain", "conv", ""], "bad-problem"),
+            (["explain", "conv", "x=1x1x4"], "bad-problem"),
+            (["explain", "conv", "x=1x1x4 w=1x1x2 colour=red"], "bad-problem"),
+            (["check", "conv", "x=1x1x4 w=1x1x5"], "kernel-exceeds-input"),
+            (["explain", "conv", "x=1x1x4 w=1x1x2 stride=0"], "invalid-stride"),
+            (["explain", "conv", "x=1x2x4 w=1x1x2"], "channel-mismatch"),
+            (["explain", "conv_transpose", "x=1x1x4 w=1x1x2 output_padding=1"],
+             "invalid-output-padding"),
+            (["explain", "max_pool",
+              "x=1x1x4 kernel=9223372036854775807 padding=9223372036854775807"], "overflow"),
+        ]:
+            with self.subTest(arguments):
+                self.assertIn(f"[{code}]", self.refused(*arguments, code=BAD_INPUT))
+
+    def test_the_error_of_a_geometry_is_also_json(self):
+        error = self.read_json("explain", "conv", "x=8x3x2x64 w=4x3x3x3 stride=2",
+                               code=BAD_INPUT)["error"]
+        self.assertEqual(list(error), ["code", "operator", "argument", "axis", "message"])
+        self.assertEqual((error["code"], error["operator"], error["argument"], error["axis"]),
+                         ("kernel-exceeds-input", "conv", "kernel", 0))
+        self.assertIn("fix:", error["message"])
+        error = self.read_json("check", "conv", "x=", code=BAD_INPUT)["error"]
+        self.assertEqual((error["code"], error["operator"], error["argument"], error["axis"]),
+                         ("bad-problem", "conv", None, None))
+
+    def test_bytes_that_are_no_text_still_give_json(self):
+        done = subprocess.run([TOOL.encode(), b"explain", b"conv", b"x=\xff\xfe", b"--json"],
+                              capture_output=True)
+        self.assertEqual(done.returncode, BAD_INPUT)
+        self.assertEqual(json.loads(done.stdout)["error"]["code"], "bad-problem")
+
+    def test_an_unknown_operator_suggests_the_nearest(self):
+        for typed, meant in [("maxpool", "max_pool"), ("max_pool2d", "max_pool"),
+                             ("convolution", "conv"), ("avgpool", "avg_pool"),
+                             ("conv_transposed", "conv_transpose")]:
+            err = self.refused("explain", typed, "x=1", code=BAD_INPUT)
+            self.assertIn(f"did you mean {meant}?", err)
+        self.assertNotIn("did you mean", self.refused("explain", "zzzzzz", code=BAD_INPUT))
+
+    def test_a_full_disk_is_an_error(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TOOL, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, BAD_INPUT)
+        self.assertIn("standard output", done.stderr)
+
+
+class Help(ToolTest):
+    def test_the_tool_and_every_command_have_help_with_examples(self):
+        for command in [[], ["explain"], ["check"], ["info"]]:
+            for flag in ["--help", "-h"]:
+                out, err = self.run_tool(*command, flag)
+                self.assertEqual(err, "")
+                self.assertIn("Usage: fenestra", out)
+                self.assertIn("Examples:", out)
+
+    def test_every_example_of_the_help_runs(self):
+        for command in [[], ["explain"], ["check"], ["info"]]:
+            out, _ = self.run_tool(*command, "--help")
+            for example in re.findall(r"(?m)^  fenestra (.*)$", out):
+                self.run_tool(*shlex.split(example))
+
+    def test_info_and_version_tell_the_build(self):
+        out, _ = self.run_tool("info")
+        self.assertEqual(self.run_tool("--version")[0], out)
+        facts = self.read_json("info")
+        self.assertEqual(self.read_json("--version"), facts)
+        self.assertTrue(out.startswith(f"fenestra {facts['version']}\n"))
+        self.assertIn(facts["compiler"], out)
+        self.assertEqual("GmpRational" in facts["scalars"], facts["gmp"])
+        self.assertEqual(facts["operators"], [entry["name"] for entry in self.operators()])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
