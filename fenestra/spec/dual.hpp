@@ -103,6 +103,15 @@ struct Dual {
     const T y = scalar_sqrt(x.value);
     return {y, along(x.tangent, [&] { return T(1) / (y + y); })};
   }
+  /// The derivative of erfc is -2/sqrt(pi) exp(-x^2).
+  friend constexpr Dual erfc(const Dual& x)
+    requires(detail::HasErfc<T> && detail::HasExp<T>)
+  {
+    return {
+        scalar_erfc(x.value), along(x.tangent, [&] {
+          return T(-(inv_sqrt_pi<T>() + inv_sqrt_pi<T>()) * scalar_exp(T(-(x.value * x.value))));
+        })};
+  }
   /// x^p for any two duals, constants included. Where only the base moves no logarithm is taken, so
   /// a base of zero or below is fine; d/dx x^0 = 0 everywhere, which keeps all derivatives of x^n
   /// right at x = 0. A base that passes through zero while the exponent moves too, differentiated
@@ -146,6 +155,7 @@ template <class T>
 struct ScalarTraits<Dual<T>> : DefaultScalarTraits<Dual<T>> {
   static constexpr Dual<T> from_index(Index n) { return {fenestra::from_index<T>(n), T(0)}; }
   static constexpr Dual<T> from_double(double x) { return {fenestra::from_double<T>(x), T(0)}; }
+  static constexpr Dual<T> inv_sqrt_pi() { return {fenestra::inv_sqrt_pi<T>(), T(0)}; }
   static constexpr bool is_nan(const Dual<T>& x) { return fenestra::is_nan(x.value); }
   static constexpr Dual<T> abs(const Dual<T>& x) {
     return {fenestra::scalar_abs(x.value), fenestra::sign_of(x.value) * x.tangent};

@@ -325,6 +325,14 @@ inline std::string problem_text(const Shape& shape) {
   return text;
 }
 
+/// "2,-1,0", of any range of integers; reads back with `integers`.
+template <class Range>
+std::string list_text(const Range& values) {
+  std::string text;
+  for (const auto& value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
+  return text;
+}
+
 /// "2,1", from one member of every axis.
 inline std::string problem_text(const Windows& windows, Index WindowAxis::*member) {
   std::string text;

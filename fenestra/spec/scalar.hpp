@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <type_traits>
 
@@ -46,6 +47,7 @@ namespace detail {
 
 // Here the standard functions are in scope and those of T's namespace are found by its arguments,
 // once for all callers.
+using std::erfc;
 using std::exp;
 using std::log;
 using std::pow;
@@ -62,6 +64,10 @@ constexpr auto call_log(const T& x) -> decltype(log(x)) {
 template <class T>
 constexpr auto call_sqrt(const T& x) -> decltype(sqrt(x)) {
   return sqrt(x);
+}
+template <class T>
+constexpr auto call_erfc(const T& x) -> decltype(erfc(x)) {
+  return erfc(x);
 }
 template <class T>
 constexpr auto call_pow(const T& x, const T& p) -> decltype(pow(x, p)) {
@@ -81,6 +87,10 @@ concept HasLog = !std::integral<T> && requires(const T& x) {
 template <class T>
 concept HasSqrt = !std::integral<T> && requires(const T& x) {
   { call_sqrt(x) } -> std::convertible_to<T>;
+};
+template <class T>
+concept HasErfc = !std::integral<T> && requires(const T& x) {
+  { call_erfc(x) } -> std::convertible_to<T>;
 };
 template <class T>
 concept HasPow = !std::integral<T> && requires(const T& x) {
@@ -172,6 +182,14 @@ struct DefaultScalarTraits {
     }
   }
 
+  static constexpr T inv_sqrt_pi() {
+    if constexpr (std::floating_point<T>) {
+      return std::numbers::inv_sqrtpi_v<T>;
+    } else {
+      return ScalarTraits<T>::from_double(std::numbers::inv_sqrtpi);
+    }
+  }
+
   static constexpr bool is_nan(const T& x) { return !(x == x); }
 
   static constexpr T max(const T& a, const T& b) { return ScalarTraits<T>::beats(b, a) ? b : a; }
@@ -250,6 +268,13 @@ constexpr T from_double(double x) {
   return ScalarTraits<T>::from_double(x);
 }
 
+/// 1/sqrt(pi), the constant of the normal distribution: nearest in a floating-point T, enclosed by
+/// an interval, as good as a double elsewhere.
+template <class T>
+constexpr T inv_sqrt_pi() {
+  return ScalarTraits<T>::inv_sqrt_pi();
+}
+
 /// Not equal to itself. Asks nothing but == of a user's type.
 template <class T>
 constexpr bool is_nan(const T& x) {
@@ -312,6 +337,11 @@ constexpr T scalar_log(const T& x) {
 template <detail::HasSqrt T>
 constexpr T scalar_sqrt(const T& x) {
   return detail::call_sqrt(x);
+}
+
+template <detail::HasErfc T>
+constexpr T scalar_erfc(const T& x) {
+  return detail::call_erfc(x);
 }
 
 template <detail::HasPow T>
