@@ -1,6 +1,7 @@
 // The convolution's descriptor: see ops/operator.hpp for the contract.
 #pragma once
 
+#include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/ops/random_options.hpp>
@@ -15,6 +16,19 @@ struct Conv {
   static constexpr std::string_view example = "x=8x3x32x32 w=16x3x3x3 stride=2 padding=1";
 
   static Geometry parse(std::string_view text) { return parse_conv(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    return {{.problem = "x=1x1x4 w=1x1x2",
+             .inputs = {{1, 2, 3, 4}, {1, 10}},
+             .y = {21, 32, 43},
+             .y_bar = {1, 10, 100},
+             .bars = {{1, 20, 200, 1000}, {321, 432}}},
+            {.problem = "x=1x4x1 w=2x2x1 groups=2 bias=true",
+             .inputs = {{1, 2, 3, 4}, {1, 10, 1, 10}, {100, 200}},
+             .y = {121, 243}},
+            {.problem = "x=1x1x5 w=1x1x2 stride=2 padding=1 dilation=2",
+             .inputs = {{1, 2, 3, 4, 5}, {1, 10}},
+             .y = {20, 42, 4}}};
+  }
 
   static Geometry random(Random& random) {
     const int rank = random_rank(random);
@@ -70,10 +84,19 @@ struct Conv {
     return g;
   }
   static Windows windows(const Geometry& g) { return g.windows; }
+  static std::vector<KernelChoice> kernels(const Geometry& g) { return conv_kernels(detail::without_bias(g)); }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.multiply_adds()}; }
   /// Products summed into one output, the bias counted as one more addition.
   static Index terms(const Geometry& g) { return g.group_in() * g.windows.taps() + 1; }
+
+  /// The operator on any value type, as people call it.
+  template <class V>
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
+    const bool biased = g.has_bias;
+    const ConvPrimitive primitive{ConvDirection::forward, detail::without_bias(g), biased};
+    return biased ? apply(primitive, {in[0], in[1], in[2]}) : apply(primitive, {in[0], in[1]});
+  }
 
   template <class T>
   static const Tensor<T>* bias(const Geometry& g, const std::vector<Tensor<T>>& values) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/ops/conv/op.hpp>
+#include <fenestra/ops/conv_transpose/conv_transpose.hpp>
 #include <fenestra/ops/conv_transpose/spec.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/ops/random_options.hpp>
@@ -19,6 +20,21 @@ struct ConvTranspose {
   static constexpr std::string_view example = "x=1x8x7x7 w=8x4x4x4 stride=2 padding=1";
 
   static Geometry parse(std::string_view text) { return parse_conv_transpose(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    const std::vector<std::vector<double>> inputs = {{1, 2, 3}, {1, 10, 100}};
+    return {{.problem = "x=1x1x3 w=1x1x3 stride=2",
+             .inputs = inputs,
+             .y = {1, 10, 102, 20, 203, 30, 300}},
+            {.problem = "x=1x1x3 w=1x1x3 stride=2 padding=1",
+             .inputs = inputs,
+             .y = {10, 102, 20, 203, 30},
+             .y_bar = {1, 1, 1, 1, 1},
+             .bars = {{110, 111, 11}, {5, 6, 3}}},
+            {.problem = "x=1x1x3 w=1x1x3 stride=2 padding=1 output_padding=1",
+             .inputs = inputs,
+             .y = {10, 102, 20, 203, 30, 300}},
+            {.problem = "x=1x1x1 w=1x1x3 padding=1", .inputs = {{7}, {1, 10, 100}}, .y = {70}}};
+  }
 
   /// A random convolution read backwards, with an output padding where its stride or dilation
   /// leaves room for one.
@@ -62,6 +78,7 @@ struct ConvTranspose {
   static Index groups(const Geometry& g) { return g.conv.groups; }
   static Geometry one_group(const Geometry& g) { return {Conv::one_group(g.conv)}; }
   static Windows windows(const Geometry& g) { return g.conv.windows; }
+  static std::vector<KernelChoice> kernels(const Geometry& g) { return conv_kernels(detail::without_bias(g.conv)); }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.conv.multiply_adds()}; }
   /// The output sizes that lead back to this input size; one of them is chosen by the output
@@ -96,7 +113,12 @@ struct ConvTranspose {
       options.dilation.push_back(a.dilation);
       options.padding.push_back({a.pad_low, a.pad_high});
       size.push_back(a.in);
-      whole = whole && g.output_padding(axis) < a.stride;
+      const Index extra = g.output_padding(axis);
+      if (extra < 0 || extra >= g.output_padding_limit(axis)) {
+        return "no output padding leads to extent " + std::to_string(a.in) + " of axis " +
+               std::to_string(axis);
+      }
+      whole = whole && extra < a.stride;
     }
     const ConvGeometry forward = conv_geometry(g.y_shape(), g.w_shape(), std::nullopt, options);
     if (whole && forward.y_shape() != g.x_shape()) {
@@ -113,6 +135,14 @@ struct ConvTranspose {
                                                    .groups = options.groups,
                                                    .layout = options.layout});
     return back.y_shape() == g.y_shape() ? "" : "transposed back to " + to_string(back.y_shape());
+  }
+
+  /// The operator on any value type, as people call it.
+  template <class V>
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
+    const bool biased = g.conv.has_bias;
+    const ConvPrimitive primitive{ConvDirection::input_grad, detail::without_bias(g.conv), biased};
+    return biased ? apply(primitive, {in[0], in[1], in[2]}) : apply(primitive, {in[0], in[1]});
   }
 
   template <class T>

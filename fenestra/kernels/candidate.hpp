@@ -1,0 +1,82 @@
+// Kernels are candidates: a name, a condition that accepts a problem or says why not, and a
+// function that runs it.
+//
+// An operator lists its candidates fastest first and the specification last, so nothing is
+// unsupported, only slow. The choice can be forced, for tests and for people: FENESTRA_KERNEL in
+// the environment, or `ForcedKernel` in a scope.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/base/error.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fenestra::kernels {
+
+/// `refuse` gives the reason why the candidate does not apply, or null where it does. `run` must
+/// not throw. Names follow <op>_<dtype>_<algorithm>; the instruction set is appended where people
+/// read it.
+template <class Problem, class Arguments>
+struct Candidate {
+  std::string_view name;
+  const char* (*refuse)(const Problem& problem);
+  void (*run)(const Problem& problem, const Arguments& arguments) noexcept;
+};
+
+/// The forced name, empty where the choice is free. Thread-local setting first, then the
+/// environment.
+FENESTRA_API std::string_view forced_kernel() noexcept;
+
+/// Forces a candidate by name in this thread until the scope ends. An operator that has no
+/// candidate of that name chooses freely; one whose candidate refuses the problem throws.
+class FENESTRA_API ForcedKernel {
+ public:
+  explicit ForcedKernel(std::string_view name);
+  ~ForcedKernel();
+  ForcedKernel(const ForcedKernel&) = delete;
+  ForcedKernel& operator=(const ForcedKernel&) = delete;
+
+ private:
+  std::string previous_;
+};
+
+namespace detail {
+[[noreturn]] FENESTRA_API void throw_refused(std::string_view name, const char* reason);
+}  // namespace detail
+
+/// Calls note(name, refusal) for every candidate in order; `refusal` is null where it accepts.
+template <class Problem, class Arguments, class Note>
+void for_each_candidate(std::span<const Candidate<Problem, Arguments>> candidates,
+                        const Problem& problem,
+                        Note&& note) {
+  for (const auto& candidate : candidates) {
+    note(candidate.name, candidate.refuse(problem));
+  }
+}
+
+/// The first candidate that accepts, or the forced one. The last candidate must accept everything.
+template <class Problem, class Arguments>
+const Candidate<Problem, Arguments>& choose(
+    std::span<const Candidate<Problem, Arguments>> candidates, const Problem& problem) {
+  if (const std::string_view forced = forced_kernel(); !forced.empty()) {
+    for (const auto& candidate : candidates) {
+      if (candidate.name != forced) {
+        continue;
+      }
+      if (const char* reason = candidate.refuse(problem)) {
+        detail::throw_refused(candidate.name, reason);
+      }
+      return candidate;
+    }
+  }
+  for (const auto& candidate : candidates) {
+    if (candidate.refuse(problem) == nullptr) {
+      return candidate;
+    }
+  }
+  return candidates.back();
+}
+
+}  // namespace fenestra::kernels

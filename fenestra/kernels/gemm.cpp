@@ -1,0 +1,768 @@
+// The micro-kernels and the loops around them; see gemm.hpp.
+//
+// Five loops as in BLIS: blocks of C over the threads, blocks of depth, blocks of rows, then column
+// panels outside and row panels inside, so that a panel of B stays in the first-level cache while
+// the panels of A pass by from the second. The tile of accumulators is kRows x kVectors vectors.
+#include <fenestra/kernels/gemm.hpp>
+#include <fenestra/kernels/simd.hpp>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fenestra/kernels/gemm.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/scratch.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#ifndef FENESTRA_KERNELS_GEMM_ONCE
+#define FENESTRA_KERNELS_GEMM_ONCE
+namespace fenestra::kernels {
+namespace {
+
+// Depth of a block: a panel of B, 320 x 16 floats = 20 KiB, and a panel of A, 320 x 6 = 7.5 KiB,
+// share a first-level cache of 32 KiB. Measured on Zen 3 at 512^3: 256, 320 and 384 within 1 %.
+constexpr Index kDepth = 320;
+// Columns of a block: 320 x 256 floats = 320 KiB of a second-level cache of 512 KiB.
+constexpr Index kColumnBytes = 1024;
+// Rows between two passes over the column panels: 96 x 320 floats = 120 KiB beside it.
+constexpr Index kRowChunk = 96;
+// Rows of a block of C where its columns could keep all threads busy.
+constexpr Index kBlockRows = 768;
+constexpr Index kTileRows = 192;
+// Row starts kept for one pass over the columns: 64 KiB of them.
+constexpr Index kMostStarts = 8192;
+// Multiply-adds below which waking threads (some 5 us) costs more than they save.
+constexpr Index kSerialWork = 200'000;
+
+constexpr Index ceil_of(Index a, Index b) { return (a + b - 1) / b; }
+
+/// What a micro-kernel works on. A: `segments` x `length` depths, rows by table or lanes in place.
+/// B: row k at b + k * b_stride, or at b + b_offsets[k].
+template <class T>
+struct Tile {
+  const T* const* rows = nullptr;
+  Index row_offset = 0;
+  Index segments = 1;
+  Index length = 0;
+  const T* a = nullptr;
+  Index a_stride = 0;
+  const T* b = nullptr;
+  Index b_stride = 0;
+  const Index* b_offsets = nullptr;
+  T* c = nullptr;
+  Index c_stride = 0;
+  Index columns = 0;
+  bool accumulate = false;
+  const T* row_bias = nullptr;
+  const T* column_bias = nullptr;
+};
+
+/// The cuts of depth: `count` blocks of `size` depths, the last may be shorter. Within segments: a
+/// block is whole segments, or a piece of one.
+struct DepthCuts {
+  Index total = 0;
+  Index segment = 0;
+  Index size = 0;         // depths of a block
+  Index per_segment = 0;  // blocks per segment, where a segment is longer than a block
+
+  DepthCuts(Index depth, Index segment_length) : total(depth), segment(segment_length) {
+    if (segment <= 0 || segment >= total) {
+      segment = std::max<Index>(total, 1);
+    }
+    if (segment > kDepth) {
+      per_segment = ceil_of(segment, kDepth);
+      size = ceil_of(segment, per_segment);
+    } else {
+      const Index segments = total / segment;
+      const Index most = std::max<Index>(kDepth / segment, 1);
+      size = ceil_of(segments, std::max<Index>(ceil_of(segments, most), 1)) * segment;
+    }
+  }
+  Index count() const {
+    return per_segment > 0 ? per_segment * (total / segment)
+                           : ceil_of(total, std::max<Index>(size, 1));
+  }
+  std::pair<Index, Index> block(Index i) const {
+    if (per_segment > 0) {
+      const Index base = i / per_segment * segment;
+      const Index k0 = i % per_segment * size;
+      return {base + k0, base + std::min(k0 + size, segment)};
+    }
+    return {std::min(i * size, total), std::min((i + 1) * size, total)};
+  }
+};
+
+/// Rows are cut into panels of nearly equal height: 13 rows are 5 + 4 + 4, never 6 + 6 + 1.
+struct RowPanels {
+  Index rows = 0;
+  Index count = 0;
+  Index begin(Index panel) const { return panel * rows / count; }
+};
+
+template <class T>
+struct Job {
+  GemmSize size;
+  LeftOperand<T> a;
+  RightOperand<T> b;
+  Product<T> c;
+  DepthCuts cuts;
+  RowPanels panels;
+  const T* shared_a = nullptr;
+};
+
+}  // namespace
+}  // namespace fenestra::kernels
+#endif  // FENESTRA_KERNELS_GEMM_ONCE
+
+HWY_BEFORE_NAMESPACE();
+namespace fenestra::kernels {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Registers: 16 vectors hold 6 x 2 accumulators, 2 vectors of B and a broadcast of A; 32 hold 12
+// x 2. Up to half as many rows get panels twice as wide: the accumulators must cover the latency of
+// two multiply-adds per cycle.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kMaxRows = 12;
+#else
+constexpr int kMaxRows = 6;
+#endif
+constexpr int kWideRows = kMaxRows / 2;
+constexpr int kVectors = 2;
+constexpr int kWideVectors = 4;
+
+template <class T>
+constexpr Index lanes_of() {
+  return static_cast<Index>(hn::MaxLanes(hn::ScalableTag<T>()));
+}
+
+/// The way out for tiles with a bias or a ragged right edge: rows of `width` sums.
+template <class T>
+HWY_NOINLINE void finish_tile(const Tile<T>& t,
+                              Index rows,
+                              Index width,
+                              const T* HWY_RESTRICT sums) {
+  for (Index i = 0; i < rows; ++i, sums += width) {
+    T* HWY_RESTRICT c = t.c + i * t.c_stride;
+    const T row_bias = t.row_bias != nullptr ? t.row_bias[i] : T(0);
+    for (Index j = 0; j < t.columns; ++j) {
+      const T before = t.accumulate ? c[j] : T(0);
+      const T column_bias = t.column_bias != nullptr ? t.column_bias[j] : T(0);
+      c[j] = before + sums[j] + row_bias + column_bias;
+    }
+  }
+}
+
+template <class T, int kRows, int kVecs, bool kInPlace, bool kOffsets>
+void tile_kernel(const Tile<T>& t) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr Index kLanes = lanes_of<T>();
+  V acc[kRows][kVecs];
+  FENESTRA_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    FENESTRA_UNROLL
+    for (int v = 0; v < kVecs; ++v) {
+      acc[i][v] = hn::Zero(d);
+    }
+  }
+  const T* HWY_RESTRICT b = t.b;
+  const Index b_stride = t.b_stride;
+  const Index* HWY_RESTRICT offsets = t.b_offsets;
+  const T* HWY_RESTRICT a = t.a;
+  const Index a_stride = t.a_stride;
+  const T* const* table = t.rows;
+  for (Index s = 0; s < t.segments; ++s) {
+    const T* row[kRows];
+    if constexpr (kInPlace) {
+      FENESTRA_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        row[i] = table[i] + t.row_offset;
+      }
+      table += kRows;
+    }
+    const Index length = t.length;
+    for (Index k = 0; k < length; ++k) {
+      const T* HWY_RESTRICT from = b;
+      if constexpr (kOffsets) {
+        from = b + *offsets++;
+      } else {
+        b += b_stride;
+      }
+      V column[kVecs];
+      FENESTRA_UNROLL
+      for (int v = 0; v < kVecs; ++v) {
+        column[v] = hn::LoadU(d, from + v * kLanes);
+      }
+      FENESTRA_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        const V left = hn::Set(d, kInPlace ? row[i][k] : a[i]);
+        FENESTRA_UNROLL
+        for (int v = 0; v < kVecs; ++v) {
+          acc[i][v] = hn::MulAdd(left, column[v], acc[i][v]);
+        }
+      }
+      if constexpr (!kInPlace) {
+        a += a_stride;
+      }
+    }
+  }
+  if (t.columns == kVecs * kLanes && t.row_bias == nullptr && t.column_bias == nullptr) {
+    FENESTRA_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      T* HWY_RESTRICT c = t.c + i * t.c_stride;
+      FENESTRA_UNROLL
+      for (int v = 0; v < kVecs; ++v) {
+        const V before = t.accumulate ? hn::LoadU(d, c + v * kLanes) : hn::Zero(d);
+        hn::StoreU(hn::Add(before, acc[i][v]), d, c + v * kLanes);
+      }
+    }
+    return;
+  }
+  HWY_ALIGN T sums[kRows * kVecs * kLanes];
+  FENESTRA_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    FENESTRA_UNROLL
+    for (int v = 0; v < kVecs; ++v) {
+      hn::Store(acc[i][v], d, sums + (i * kVecs + v) * kLanes);
+    }
+  }
+  finish_tile(t, kRows, kVecs * kLanes, sums);
+}
+
+template <class T>
+using TileKernel = void (*)(const Tile<T>&);
+
+template <class T, bool kInPlace, bool kOffsets, int kVecs, int... kRows>
+TileKernel<T> pick(Index rows, std::integer_sequence<int, kRows...>) {
+  constexpr TileKernel<T> table[] = {&tile_kernel<T, kRows + 1, kVecs, kInPlace, kOffsets>...};
+  return table[rows - 1];
+}
+
+/// Rows of B by offset come in whole panels only.
+template <class T, bool kInPlace>
+TileKernel<T> kernel_for(Index rows, Index vectors, bool offsets) {
+  using Few = std::make_integer_sequence<int, kWideRows>;
+  using All = std::make_integer_sequence<int, kMaxRows>;
+  if (offsets) {
+    return vectors == kVectors ? pick<T, kInPlace, true, kVectors>(rows, All())
+                               : pick<T, kInPlace, true, kWideVectors>(rows, Few());
+  }
+  switch (vectors) {
+    case 1: return pick<T, kInPlace, false, 1>(rows, All());
+    case 2: return pick<T, kInPlace, false, 2>(rows, All());
+    default: return pick<T, kInPlace, false, kWideVectors>(rows, Few());
+  }
+}
+
+/// One block of C, whole depth.
+template <class T>
+class Block {
+ public:
+  Block(const Job<T>& job, Index panel0, Index panel1, Index j0, Index j1)
+      : job_(job),
+        panel0_(panel0),
+        panel1_(panel1),
+        row0_(job.panels.begin(panel0)),
+        rows_(job.panels.begin(panel1) - row0_),
+        j0_(j0),
+        columns_(j1 - j0),
+        width_(lanes_of<T>() * (job.size.rows <= kWideRows ? kWideVectors : kVectors)),
+        b_in_place_(job.b.pack == nullptr && job.b.lane_stride == 1 && panel1 - panel0 <= 2),
+        b_streamed_(job.b.pack != nullptr && job.a.access != LeftAccess::packed_block &&
+                    rows_ * (job.cuts.size / job.cuts.segment + 1) <= kMostStarts) {
+    const Index padded = ceil_of(columns_, width_) * width_;
+    c_stride_ = job.c.row_stride;
+    if (job.c.store != nullptr) {
+      c_stride_ = padded;
+      c_ = scratch<T>(scratch_gemm_c, static_cast<std::size_t>(rows_ * padded));
+    } else {
+      const Index period = job.c.period > 0 ? job.c.period : job.size.columns;
+      c_ = job.c.data + row0_ * c_stride_ + j0 / period * job.c.period_stride + j0 % period;
+    }
+    const Index depth = std::max<Index>(job.cuts.size, 1);
+    b_ = scratch<T>(scratch_gemm_b,
+                    static_cast<std::size_t>((b_streamed_ ? width_ : padded) * depth));
+  }
+
+  void run() {
+    const Index blocks = std::max<Index>(job_.cuts.count(), 1);
+    for (Index block = 0; block < blocks; ++block) {
+      std::tie(k0_, k1_) = job_.cuts.block(block);
+      first_ = block == 0;
+      last_ = block + 1 == blocks;
+      if (job_.b.prepare != nullptr) {
+        job_.b.prepare(job_.b.object, {j0_, columns_, k0_, k1_});
+      }
+      if (!b_streamed_) {
+        pack_columns(b_in_place_ ? columns_ / width_ * width_ : 0, columns_, b_);
+      }
+      for (Index chunk0 = panel0_; chunk0 < panel1_;) {
+        const Index chunk1 = b_streamed_ ? panel1_ : end_of_chunk(chunk0);
+        prepare_rows(chunk0, chunk1);
+        for (Index j = 0; j < columns_; j += width_) {
+          multiply(chunk0, chunk1, j);
+        }
+        chunk0 = chunk1;
+      }
+    }
+    if (job_.c.store != nullptr) {
+      job_.c.store(job_.c.object, {row0_, row0_ + rows_, j0_, j0_ + columns_}, c_, c_stride_);
+    }
+  }
+
+ private:
+  Index depth() const { return k1_ - k0_; }
+  Index height(Index panel) const {
+    return job_.panels.begin(panel + 1) - job_.panels.begin(panel);
+  }
+
+  Index end_of_chunk(Index chunk0) const {
+    Index chunk1 = chunk0 + 1;
+    while (chunk1 < panel1_ &&
+           job_.panels.begin(chunk1 + 1) - job_.panels.begin(chunk0) <= kRowChunk) {
+      ++chunk1;
+    }
+    return chunk1;
+  }
+
+  /// Columns [begin, end) of the block into panels; `begin` lies between panels.
+  void pack_columns(Index begin, Index end, T* panels) {
+    if (begin == end) {
+      return;
+    }
+    const PanelRange range{j0_ + begin, end - begin, k0_, k1_};
+    T* dst = b_streamed_ ? panels : panels + begin * depth();
+    if (job_.b.pack != nullptr) {
+      job_.b.pack(job_.b.object, range, width_, dst);
+    } else {
+      const StridedOperand<T> matrix{job_.b.data, job_.b.lane_stride, job_.b.depth_stride};
+      pack_strided<T>(&matrix, range, width_, dst);
+    }
+  }
+
+  /// Brings the rows of some panels for the depths at hand: their starts, or a packed copy.
+  void prepare_rows(Index chunk0, Index chunk1) {
+    const LeftOperand<T>& a = job_.a;
+    chunk_row_ = job_.panels.begin(chunk0);
+    const Index rows = job_.panels.begin(chunk1) - chunk_row_;
+    segment0_ = k0_ / job_.cuts.segment;
+    segments_ = job_.cuts.per_segment > 0 ? 1 : std::max<Index>(depth() / job_.cuts.segment, 1);
+    if (a.access == LeftAccess::rows) {
+      starts_ = scratch<const T*>(scratch_gemm_rows, static_cast<std::size_t>(rows * segments_));
+    } else if (a.access == LeftAccess::packed_block) {
+      a_ = scratch<T>(scratch_gemm_a, static_cast<std::size_t>(rows * depth()));
+    } else {
+      return;
+    }
+    for (Index p = chunk0; p < chunk1; ++p) {
+      const Index i0 = job_.panels.begin(p);
+      const Index at = i0 - chunk_row_;
+      if (a.access == LeftAccess::packed_block) {
+        a.pack(a.object, {i0, height(p), k0_, k1_}, height(p), a_ + at * depth());
+      } else if (a.row_starts != nullptr) {
+        a.row_starts(
+            a.object, i0, height(p), segment0_, segment0_ + segments_, starts_ + at * segments_);
+      } else {
+        for (Index i = 0; i < height(p); ++i) {
+          starts_[at + i] = a.data + (i0 + i) * a.row_stride;
+        }
+      }
+    }
+  }
+
+  /// All row panels of a chunk against one column panel.
+  void multiply(Index chunk0, Index chunk1, Index j) {
+    const LeftOperand<T>& a = job_.a;
+    const Product<T>& c = job_.c;
+    Tile<T> tile;
+    tile.columns = std::min(width_, columns_ - j);
+    if (b_in_place_ && tile.columns == width_) {
+      tile.b = job_.b.data + k0_ * job_.b.depth_stride + j0_ + j;
+      tile.b_stride = job_.b.depth_stride;
+    } else if (b_streamed_) {
+      if (job_.b.find != nullptr && tile.columns == width_) {
+        tile.b = job_.b.find(job_.b.object, {j0_ + j, width_, k0_, k1_}, &tile.b_offsets);
+      }
+      if (tile.b == nullptr) {
+        pack_columns(j, j + tile.columns, b_);
+        tile.b = b_;
+        tile.b_offsets = nullptr;
+      }
+      tile.b_stride = width_;
+    } else {
+      tile.b = b_ + j * depth();
+      tile.b_stride = width_;
+    }
+    const bool offsets = tile.b_offsets != nullptr;
+    tile.accumulate = !first_ || (c.accumulate && c.store == nullptr);
+    tile.column_bias = last_ && c.column_bias != nullptr ? c.column_bias + j0_ + j : nullptr;
+    tile.c_stride = c_stride_;
+    const Index vectors = ceil_of(tile.columns, lanes_of<T>());
+    for (Index p = chunk0; p < chunk1; ++p) {
+      const Index i0 = job_.panels.begin(p);
+      tile.c = c_ + (i0 - row0_) * c_stride_ + j;
+      tile.row_bias = last_ && c.row_bias != nullptr ? c.row_bias + i0 : nullptr;
+      if (a.access == LeftAccess::rows) {
+        tile.rows = starts_ + (i0 - chunk_row_) * segments_;
+        tile.segments = segments_;
+        tile.length = depth() / segments_;
+        tile.row_offset = k0_ - segment0_ * job_.cuts.segment;
+        kernel_for<T, true>(height(p), vectors, offsets)(tile);
+        continue;
+      }
+      tile.length = depth();
+      tile.a_stride = height(p);
+      if (a.access == LeftAccess::lanes) {
+        tile.a = a.data + i0 + k0_ * a.depth_stride;
+        tile.a_stride = a.depth_stride;
+      } else if (a.access == LeftAccess::packed) {
+        tile.a = job_.shared_a + k0_ * job_.size.rows + i0 * depth();
+      } else {
+        tile.a = a_ + (i0 - chunk_row_) * depth();
+      }
+      kernel_for<T, false>(height(p), vectors, offsets)(tile);
+    }
+  }
+
+  const Job<T>& job_;
+  Index panel0_;
+  Index panel1_;
+  Index row0_;
+  Index rows_;
+  Index j0_;
+  Index columns_;
+  Index width_;
+  bool b_in_place_;  // one or two row panels read B so rarely that a copy does not pay
+  bool b_streamed_;  // a panel of B is packed, used by all rows and dropped; it never leaves the
+                     // first-level cache, while A comes from the second at 4 bytes per cycle
+  T* c_ = nullptr;
+  Index c_stride_ = 0;
+  T* b_ = nullptr;
+  T* a_ = nullptr;
+  const T** starts_ = nullptr;
+  Index chunk_row_ = 0;
+  Index k0_ = 0;
+  Index k1_ = 0;
+  Index segment0_ = 0;
+  Index segments_ = 1;
+  bool first_ = true;
+  bool last_ = true;
+};
+
+template <class T>
+void run_block(const Job<T>& job, Index panel0, Index panel1, Index j0, Index j1) {
+  Block<T>(job, panel0, panel1, j0, j1).run();
+}
+
+/// Lanes that are far apart and depths that are adjacent: squares of 128 bits are turned in
+/// registers.
+template <class T>
+void turn(const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) {
+  Index i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr Index kSide = 16 / static_cast<Index>(sizeof(T));
+  const hn::FixedTag<T, kSide> d;
+  for (; i + kSide <= rows; i += kSide) {
+    const T* HWY_RESTRICT s = src + i * src_stride;
+    T* HWY_RESTRICT out = dst + i;
+    Index j = 0;
+    for (; j + kSide <= columns; j += kSide) {
+      if constexpr (kSide == 4) {
+        const auto r0 = hn::LoadU(d, s + j);
+        const auto r1 = hn::LoadU(d, s + src_stride + j);
+        const auto r2 = hn::LoadU(d, s + 2 * src_stride + j);
+        const auto r3 = hn::LoadU(d, s + 3 * src_stride + j);
+        const auto low02 = hn::InterleaveLower(d, r0, r2);
+        const auto low13 = hn::InterleaveLower(d, r1, r3);
+        const auto high02 = hn::InterleaveUpper(d, r0, r2);
+        const auto high13 = hn::InterleaveUpper(d, r1, r3);
+        hn::StoreU(hn::InterleaveLower(d, low02, low13), d, out + j * dst_stride);
+        hn::StoreU(hn::InterleaveUpper(d, low02, low13), d, out + (j + 1) * dst_stride);
+        hn::StoreU(hn::InterleaveLower(d, high02, high13), d, out + (j + 2) * dst_stride);
+        hn::StoreU(hn::InterleaveUpper(d, high02, high13), d, out + (j + 3) * dst_stride);
+      } else {
+        const auto r0 = hn::LoadU(d, s + j);
+        const auto r1 = hn::LoadU(d, s + src_stride + j);
+        hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out + j * dst_stride);
+        hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + (j + 1) * dst_stride);
+      }
+    }
+    for (; j < columns; ++j) {
+      for (Index l = 0; l < kSide; ++l) {
+        out[j * dst_stride + l] = s[l * src_stride + j];
+      }
+    }
+  }
+#endif
+  for (; i < rows; ++i) {
+    for (Index j = 0; j < columns; ++j) {
+      dst[j * dst_stride + i] = src[i * src_stride + j];
+    }
+  }
+}
+
+template <class T>
+void pack_matrix(const StridedOperand<T>& m, const PanelRange& range, Index width, T* dst) {
+  constexpr Index kLanes = lanes_of<T>();
+  const hn::ScalableTag<T> d;
+  const Index depth = range.k1 - range.k0;
+  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - lane);
+    const T* src = m.data + (range.first + lane) * m.lane_stride + range.k0 * m.depth_stride;
+    if (m.lane_stride == 1 && count == width && width % kLanes == 0) {
+      T* HWY_RESTRICT out = dst;
+      for (Index k = 0; k < depth; ++k, src += m.depth_stride, out += width) {
+        for (Index v = 0; v < width; v += kLanes) {
+          hn::StoreU(hn::LoadU(d, src + v), d, out + v);
+        }
+      }
+      continue;
+    }
+    if (m.depth_stride == 1) {
+      turn(src, m.lane_stride, count, depth, dst, width);
+    } else {
+      for (Index k = 0; k < depth; ++k) {
+        for (Index i = 0; i < count; ++i) {
+          dst[k * width + i] = src[k * m.depth_stride + i * m.lane_stride];
+        }
+      }
+    }
+    for (Index k = 0; k < depth && count < width; ++k) {
+      std::fill(dst + k * width + count, dst + (k + 1) * width, T(0));
+    }
+  }
+}
+
+void run_block_f32(const Job<float>& job, Index p0, Index p1, Index j0, Index j1) {
+  run_block(job, p0, p1, j0, j1);
+}
+void run_block_f64(const Job<double>& job, Index p0, Index p1, Index j0, Index j1) {
+  run_block(job, p0, p1, j0, j1);
+}
+void pack_matrix_f32(const StridedOperand<float>& m,
+                     const PanelRange& range,
+                     Index width,
+                     float* dst) {
+  pack_matrix(m, range, width, dst);
+}
+void pack_matrix_f64(const StridedOperand<double>& m,
+                     const PanelRange& range,
+                     Index width,
+                     double* dst) {
+  pack_matrix(m, range, width, dst);
+}
+void turn_f32(
+    const float* src, Index src_stride, Index rows, Index columns, float* dst, Index dst_stride) {
+  turn(src, src_stride, rows, columns, dst, dst_stride);
+}
+void turn_f64(
+    const double* src, Index src_stride, Index rows, Index columns, double* dst, Index dst_stride) {
+  turn(src, src_stride, rows, columns, dst, dst_stride);
+}
+Index max_rows() { return kMaxRows; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fenestra::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fenestra::kernels {
+
+HWY_EXPORT(run_block_f32);
+HWY_EXPORT(run_block_f64);
+HWY_EXPORT(pack_matrix_f32);
+HWY_EXPORT(pack_matrix_f64);
+HWY_EXPORT(turn_f32);
+HWY_EXPORT(turn_f64);
+HWY_EXPORT(max_rows);
+
+namespace {
+
+template <class T>
+auto block_function() {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return HWY_DYNAMIC_DISPATCH(run_block_f32);
+  } else {
+    return HWY_DYNAMIC_DISPATCH(run_block_f64);
+  }
+}
+
+/// Blocks of C: columns first, then rows, halved until every thread has a few.
+struct BlockGrid {
+  Index columns;     // of a block
+  Index per_period;  // blocks in a period of columns
+  Index period;
+  Index periods;
+  Index row_blocks;
+  Index total() const { return row_blocks * per_period * periods; }
+};
+
+template <class T>
+BlockGrid divide(const Job<T>& job) {
+  constexpr Index kQuantum = 64;
+  const auto bytes = static_cast<Index>(sizeof(T));
+  BlockGrid grid{};
+  grid.period = job.c.period > 0 && job.c.store == nullptr ? job.c.period : job.size.columns;
+  grid.periods = job.size.columns / grid.period;
+  const Index most = job.size.rows < 24 ? 2 * kColumnBytes / bytes : kColumnBytes / bytes;
+  grid.per_period = ceil_of(grid.period, most);
+  grid.row_blocks = ceil_of(job.size.rows, job.c.store != nullptr ? kTileRows : kBlockRows);
+  const bool serial =
+      threads() == 1 ||
+      job.size.rows * job.size.columns * std::max<Index>(job.size.depth, 1) < kSerialWork;
+  if (!serial) {
+    const Index wanted = 4 * threads();
+    while (grid.total() < wanted && grid.period / grid.per_period >= 2 * kQuantum) {
+      grid.per_period *= 2;
+    }
+    grid.row_blocks = std::max(
+        grid.row_blocks,
+        std::min(ceil_of(wanted, grid.per_period * grid.periods), ceil_of(job.size.rows, 24)));
+  }
+  grid.row_blocks = std::min(grid.row_blocks, job.panels.count);
+  grid.columns = ceil_of(ceil_of(grid.period, grid.per_period), kQuantum) * kQuantum;
+  grid.columns = std::min(grid.columns, grid.period);
+  grid.per_period = ceil_of(grid.period, grid.columns);
+  return grid;
+}
+
+template <class T>
+void run_job(Job<T>& job) noexcept {
+  const GemmSize& size = job.size;
+  const LeftOperand<T>& a = job.a;
+  job.panels = {size.rows, ceil_of(size.rows, HWY_DYNAMIC_DISPATCH(max_rows)())};
+  const bool serial = size.rows * size.columns * size.depth < kSerialWork;
+  if (a.access == LeftAccess::packed) {
+    T* shared = scratch<T>(scratch_gemm_shared, static_cast<std::size_t>(size.rows * size.depth));
+    job.shared_a = shared;
+    const Index blocks = job.cuts.count();
+    const auto pack = [&](Index begin, Index end) {
+      for (Index p = begin; p < end; ++p) {
+        const Index i0 = job.panels.begin(p);
+        const Index height = job.panels.begin(p + 1) - i0;
+        for (Index block = 0; block < blocks; ++block) {
+          const auto [k0, k1] = job.cuts.block(block);
+          a.pack(a.object, {i0, height, k0, k1}, height, shared + k0 * size.rows + i0 * (k1 - k0));
+        }
+      }
+    };
+    if (serial) {
+      pack(0, job.panels.count);
+    } else {
+      parallel_for(job.panels.count, 4, pack);
+    }
+  }
+  const BlockGrid grid = divide(job);
+  const auto run = block_function<T>();
+  const auto body = [&](Index begin, Index end) {
+    for (Index task = begin; task < end; ++task) {
+      // Neighbouring tasks share their columns, and with them what B was packed from.
+      const Index row_block = task % grid.row_blocks;
+      const Index column = task / grid.row_blocks;
+      const Index j0 =
+          column / grid.per_period * grid.period + column % grid.per_period * grid.columns;
+      const Index end_of_period = (column / grid.per_period + 1) * grid.period;
+      run(job,
+          row_block * job.panels.count / grid.row_blocks,
+          (row_block + 1) * job.panels.count / grid.row_blocks,
+          j0,
+          std::min(j0 + grid.columns, end_of_period));
+    }
+  };
+  if (serial) {
+    body(0, grid.total());
+  } else {
+    parallel_for(grid.total(), 1, body);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gemm(const GemmSize& size,
+          const LeftOperand<T>& a,
+          const RightOperand<T>& b,
+          const Product<T>& c) noexcept {
+  if (size.rows == 0 || size.columns == 0) {
+    return;
+  }
+  Job<T> job{
+      size, a, b, c, DepthCuts(size.depth, a.row_starts != nullptr ? a.segment : 0), {}, nullptr};
+  if (size.depth == 0) {
+    // There is nothing to read, but zeros and biases to write.
+    static constexpr T kNothing[1] = {};
+    job.a = {.access = LeftAccess::lanes, .data = kNothing};
+    job.b = {.data = kNothing};
+  }
+  run_job(job);
+}
+
+template <class T>
+void pack_strided(const void* strided_operand, const PanelRange& range, Index width, T* dst) {
+  const auto& m = *static_cast<const StridedOperand<T>*>(strided_operand);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(pack_matrix_f32)(m, range, width, dst);
+  } else {
+    HWY_DYNAMIC_DISPATCH(pack_matrix_f64)(m, range, width, dst);
+  }
+}
+
+template <class T>
+void gemm_strided(const GemmSize& size,
+                  const StridedOperand<T>& a,
+                  const StridedOperand<T>& b,
+                  const Product<T>& c) noexcept {
+  LeftOperand<T> left;
+  left.data = a.data;
+  if (a.depth_stride == 1) {
+    left.access = LeftAccess::rows;
+    left.row_stride = a.lane_stride;
+  } else if (a.lane_stride == 1 && size.columns <= 32) {
+    // Depths that are a large power of two apart fall into few sets of the cache; more columns than
+    // this pay for a copy.
+    left.access = LeftAccess::lanes;
+    left.depth_stride = a.depth_stride;
+  } else {
+    left.access = LeftAccess::packed_block;
+    left.object = &a;
+    left.pack = pack_strided<T>;
+  }
+  gemm<T>(size,
+          left,
+          {.data = b.data, .depth_stride = b.depth_stride, .lane_stride = b.lane_stride},
+          c);
+}
+
+template <class T>
+void transpose(
+    const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) noexcept {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(turn_f32)(src, src_stride, rows, columns, dst, dst_stride);
+  } else {
+    HWY_DYNAMIC_DISPATCH(turn_f64)(src, src_stride, rows, columns, dst, dst_stride);
+  }
+}
+
+#define FENESTRA_INSTANTIATE_GEMM(T)                                                               \
+  template void gemm(                                                                              \
+      const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, const Product<T>&) noexcept; \
+  template void pack_strided(const void*, const PanelRange&, Index, T*);                           \
+  template void gemm_strided(const GemmSize&,                                                      \
+                             const StridedOperand<T>&,                                             \
+                             const StridedOperand<T>&,                                             \
+                             const Product<T>&) noexcept;                                          \
+  template void transpose(const T*, Index, Index, Index, T*, Index) noexcept
+
+FENESTRA_INSTANTIATE_GEMM(float);
+FENESTRA_INSTANTIATE_GEMM(double);
+#undef FENESTRA_INSTANTIATE_GEMM
+
+}  // namespace fenestra::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,27 @@
+// Which instruction set the kernels run on. Chosen once, from what the processor offers.
+//
+// Going down to a lesser set is for tests and for measuring; it holds for the whole process and
+// must not overlap with running kernels.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace fenestra::kernels {
+
+/// The set in use: "baseline", "sse4", "avx2" or "avx512" on x86-64.
+std::string_view isa_name() noexcept;
+
+/// The sets that are compiled in and that this processor has, best first.
+std::vector<std::string_view> supported_isas();
+
+/// Uses the named set until the scope ends. A name that is not supported throws `kernel_refused`.
+class ScopedIsa {
+ public:
+  explicit ScopedIsa(std::string_view name);
+  ~ScopedIsa();
+  ScopedIsa(const ScopedIsa&) = delete;
+  ScopedIsa& operator=(const ScopedIsa&) = delete;
+};
+
+}  // namespace fenestra::kernels

@@ -1,0 +1,39 @@
+// Memory that a kernel needs while it runs: per thread, reused from call to call, never shrunk.
+//
+// A slot is one buffer. Asking for a slot again may move it, so a kernel asks once for all it needs
+// of a slot, and two kernels on one call stack use different slots.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+namespace fenestra::kernels {
+
+/// GEMM keeps the first slots, the functions it calls back (packing, storing) the next ones, and what
+/// calls GEMM or does without it uses `caller` and up.
+enum ScratchSlot : int {
+  scratch_gemm_shared = 0,
+  scratch_gemm_a,
+  scratch_gemm_b,
+  scratch_gemm_c,
+  scratch_gemm_rows,
+  scratch_pack,
+  scratch_pack_2,
+  scratch_pack_3,
+  scratch_caller,
+  scratch_caller_2,
+  scratch_caller_3,
+  scratch_slots,
+};
+
+/// At least `bytes` bytes on a 64-byte boundary, contents undefined. Ends the program when there is
+/// no memory: kernels are noexcept.
+void* scratch_bytes(int slot, std::size_t bytes) noexcept;
+
+template <class T>
+T* scratch(int slot, std::size_t count) noexcept {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return static_cast<T*>(scratch_bytes(slot, count * sizeof(T)));
+}
+
+}  // namespace fenestra::kernels

@@ -1,0 +1,225 @@
+// Convolution on any value type, and the derivative rules of the family.
+//
+// Forward, input gradient and weight gradient are one primitive in three directions: each is
+// bilinear, and each one's derivatives are the other two, so derivatives of every order are made of
+// these three.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/conv/geometry.hpp>
+#include <fenestra/ops/conv/spec.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
+
+#include <optional>
+
+namespace fenestra {
+
+/// Every candidate of every direction, for float and double.
+FENESTRA_API std::vector<KernelChoice> conv_kernels(const ConvGeometry& g);
+
+/// Chooses a candidate and runs it; compiled for float and double. `bias` may be null. `out` is
+/// overwritten whole.
+template <KernelScalar T>
+FENESTRA_API void run_conv(ConvDirection direction,
+              const ConvGeometry& g,
+              const T* lhs,
+              const T* rhs,
+              const T* bias,
+              T* out);
+
+/// The shape a per-channel vector has when it is added to an activation of `rank` spatial axes.
+constexpr Shape channel_shape(Index channels, int rank, Layout layout) {
+  Shape shape{channels};
+  for (int axis = 0; layout == Layout::channels_first && axis < rank; ++axis) {
+    shape.push_back(1);
+  }
+  return shape;
+}
+
+/// Sum over batch and space: the gradient of a bias.
+template <Value V>
+V sum_to_channels(const V& y, Index channels, int rank, Layout layout) {
+  return reshape(sum_to(y, channel_shape(channels, rank, layout)), Shape{channels});
+}
+
+template <Value V>
+V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
+template <Value V>
+V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
+
+struct ConvPrimitive {
+  static constexpr std::string_view name = "conv";
+  ConvDirection direction = ConvDirection::forward;
+  ConvGeometry g;
+  bool has_bias = false;  ///< a third input, one value per channel of the result
+
+  std::string_view display_name() const {
+    switch (direction) {
+      case ConvDirection::forward: return "conv";
+      case ConvDirection::input_grad: return "conv_input_grad";
+      case ConvDirection::weight_grad: return "conv_weight_grad";
+    }
+    return name;
+  }
+  Shape shape() const {
+    switch (direction) {
+      case ConvDirection::forward: return g.y_shape();
+      case ConvDirection::input_grad: return g.x_shape();
+      case ConvDirection::weight_grad: return g.w_shape();
+    }
+    return {};
+  }
+  Index bias_channels() const {
+    return direction == ConvDirection::forward ? g.out_channels : g.in_channels;
+  }
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    const Tensor<T>* b = has_bias ? &in[2] : nullptr;
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> out = Tensor<T>::uninitialised(shape());
+      run_conv(direction,
+               g,
+               in[0].data(),
+               in[1].data(),
+               b != nullptr ? b->data() : nullptr,
+               out.mutable_data());
+      return {std::move(out), {}};
+    } else {
+      switch (direction) {
+        case ConvDirection::forward: return {spec::conv(in[0], in[1], b, g), {}};
+        case ConvDirection::input_grad: {
+          Tensor<T> x = spec::conv_input_grad(in[0], in[1], g);
+          if (b != nullptr) {
+            spec::add_channel(x, *b, g.x_map());
+          }
+          return {std::move(x), {}};
+        }
+        case ConvDirection::weight_grad: return {spec::conv_weight_grad(in[0], in[1], g), {}};
+      }
+      return {Tensor<T>(shape()), {}};
+    }
+  }
+  template <class V>
+  V vjp(int i, const Saved<V>& s, const V& bar) const {
+    if (i == 2) {
+      return sum_to_channels(bar, bias_channels(), g.rank(), g.layout);
+    }
+    switch (direction) {
+      case ConvDirection::forward:
+        return i == 0 ? conv_input_grad(bar, s[1], g) : conv_weight_grad(s[0], bar, g);
+      case ConvDirection::input_grad:
+        return i == 0 ? forward(bar, s[1]) : conv_weight_grad(bar, s[0], g);
+      case ConvDirection::weight_grad:
+        return i == 0 ? conv_input_grad(s[1], bar, g) : forward(s[0], bar);
+    }
+    return bar;
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& s, std::span<const std::optional<V>> dots) const {
+    const ConvPrimitive plain{direction, g, false};
+    OptionalSum<V> sum;
+    if (dots[0]) {
+      sum.add_term(apply(plain, {*dots[0], s[1]}));
+    }
+    if (dots[1]) {
+      sum.add_term(apply(plain, {s[0], *dots[1]}));
+    }
+    if (has_bias && dots[2]) {
+      sum.add_term(broadcast_to(
+          reshape(*dots[2], channel_shape(bias_channels(), g.rank(), g.layout)), shape()));
+    }
+    return sum.take();
+  }
+  static constexpr bool needs(int i, int what) { return i < 2 && what == 1 - i; }
+  friend bool operator==(const ConvPrimitive&, const ConvPrimitive&) = default;
+
+ private:
+  template <class V>
+  V forward(const V& x, const V& w) const {
+    return apply(ConvPrimitive{ConvDirection::forward, g, false}, {x, w});
+  }
+};
+
+namespace detail {
+
+/// Gradients carry the geometry without the bias, so that equal convolutions compare equal.
+constexpr ConvGeometry without_bias(ConvGeometry g) {
+  g.has_bias = false;
+  return g;
+}
+
+}  // namespace detail
+
+/// y = conv(x, w); see ConvOptions. Stride, padding, dilation take a scalar or one value per axis.
+template <Value X, Value W>
+CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& options = {}) {
+  using V = CommonValue<X, W>;
+  const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, options);
+  return apply(ConvPrimitive{ConvDirection::forward, g, false}, {V(x), V(w)});
+}
+
+/// y = conv(x, w) + b
+template <Value X, Value W, Value B>
+CommonValue<X, W, B> conv(const X& x, const W& w, const B& b, const ConvOptions& options = {}) {
+  using V = CommonValue<X, W, B>;
+  const ConvGeometry g = conv_geometry(x.shape(), w.shape(), b.shape(), options);
+  return apply(ConvPrimitive{ConvDirection::forward, detail::without_bias(g), true},
+               {V(x), V(w), V(b)});
+}
+
+/// The input gradient of the convolution `g`; linear in both arguments.
+template <Value V>
+V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g) {
+  require_shape("conv_input_grad", "y_bar", y_bar, g.y_shape());
+  require_shape("conv_input_grad", "w", w, g.w_shape());
+  return apply(ConvPrimitive{ConvDirection::input_grad, detail::without_bias(g), false},
+               {y_bar, w});
+}
+
+/// The weight gradient of the convolution `g`; linear in both arguments.
+template <Value V>
+V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g) {
+  require_shape("conv_weight_grad", "x", x, g.x_shape());
+  require_shape("conv_weight_grad", "y_bar", y_bar, g.y_shape());
+  return apply(ConvPrimitive{ConvDirection::weight_grad, detail::without_bias(g), false},
+               {x, y_bar});
+}
+
+/// Throws unless a weight has `rank` spatial axes: the check behind conv1d, conv2d and conv3d.
+inline void require_spatial_rank(std::string_view op, const Shape& w, int rank) {
+  if (w.rank() == rank + 2) {
+    return;
+  }
+  throw Error(std::string(op),
+              {.code = ErrorCode::rank_mismatch,
+               .argument = Argument::w,
+               .got = w.rank(),
+               .needed = rank + 2},
+              std::string(op) + ": w = " + to_string(w) + " has " + std::to_string(w.rank()) +
+                  " axes, needed " + std::to_string(rank + 2) + "\n  fix: a weight with " +
+                  std::to_string(rank) + " spatial axes, or conv");
+}
+
+template <Value X, Value W, class... Rest>
+auto conv1d(const X& x, const W& w, const Rest&... rest) {
+  require_spatial_rank("conv1d", w.shape(), 1);
+  return conv(x, w, rest...);
+}
+template <Value X, Value W, class... Rest>
+auto conv2d(const X& x, const W& w, const Rest&... rest) {
+  require_spatial_rank("conv2d", w.shape(), 2);
+  return conv(x, w, rest...);
+}
+template <Value X, Value W, class... Rest>
+auto conv3d(const X& x, const W& w, const Rest&... rest) {
+  require_spatial_rank("conv3d", w.shape(), 3);
+  return conv(x, w, rest...);
+}
+
+}  // namespace fenestra

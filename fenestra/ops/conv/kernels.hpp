@@ -1,0 +1,37 @@
+// The fast candidates of the convolution family, for float and double. Internal: not installed.
+//
+// One problem type covers the three contractions of the trilinear form: forward (x, w -> y), input
+// gradient (y_bar, w -> x_bar, which is also the transposed convolution) and weight gradient (x,
+// y_bar -> w_bar).
+#pragma once
+
+#include <fenestra/kernels/candidate.hpp>
+#include <fenestra/ops/conv/geometry.hpp>
+
+#include <span>
+
+namespace fenestra {
+
+struct ConvProblem {
+  ConvDirection direction = ConvDirection::forward;
+  ConvGeometry geometry;
+};
+
+/// Dense tensors in the geometry's layout. `out` is overwritten whole; it need not be initialised.
+template <class T>
+struct ConvArguments {
+  const T* lhs = nullptr;  ///< x, y_bar, x
+  const T* rhs = nullptr;  ///< w, w, y_bar
+  const T* bias =
+      nullptr;       ///< per channel of `out`, may be null; always null for the weight gradient
+  T* out = nullptr;  ///< y, x_bar, w_bar
+};
+
+template <class T>
+using ConvCandidate = kernels::Candidate<ConvProblem, ConvArguments<T>>;
+
+/// Fastest first, the specification last. T is float or double.
+template <class T>
+std::span<const ConvCandidate<T>> conv_candidates();
+
+}  // namespace fenestra

@@ -1,0 +1,574 @@
+// The three contractions of the convolution as matrix products; see kernels_gemm.hpp.
+//
+//   forward       channels first: y (co x cells) = w (co x k) * patches (k x cells)
+//                 channels last:  y (cells x co) = patches (cells x k) * w (k x co)
+//   input grad    the same with patches of y_bar. The cells of x fall into phases by their position
+//                 modulo the stride; within a phase the taps that reach a cell are the same for
+//                 all, so each phase is a dense product and every cell is written once: no scatter,
+//                 no zero fill, and cells that no window covers are an empty sum. With few input
+//                 channels there is nothing to share the gathered y_bar between, so there the
+//                 products w^T (k x co) * y_bar (co x cells) are formed tile by tile and added to
+//                 the cells of x, in the order of the cells, by whoever owns the sample.
+//   weight grad   w_bar (co x k) = y_bar (co x cells) * patches (cells x k), samples in order
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/gemm.hpp>
+#include <fenestra/kernels/scratch.hpp>
+#include <fenestra/ops/conv/kernels_gemm.hpp>
+#include <fenestra/ops/conv/patches.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace fenestra::detail {
+
+namespace {
+
+using kernels::GemmSize;
+using kernels::LeftAccess;
+using kernels::LeftOperand;
+using kernels::PanelRange;
+using kernels::Product;
+using kernels::RightOperand;
+using kernels::StridedOperand;
+
+// A row that is read in place costs a load of its address per tap; below this many channels packing
+// rows is cheaper (measured at 64 output channels: equal between 4 and 8).
+constexpr Index kFewChannels = 6;
+// Samples with fewer cells than this share column panels: a panel has 8 to 64 columns.
+constexpr Index kFewCells = 128;
+// Multiply-adds of one group that are worth waking threads for its own sake.
+constexpr Index kGroupWork = 1'000'000;
+/// Elements of a cache line, at least.
+constexpr Index kLine = 8;
+
+/// Element strides of an activation: of a sample, of a cell along each axis, of a channel.
+struct ActivationStrides {
+  Index sample = 0;
+  Index axis[kMaxSpatialRank] = {};
+  Index channel = 0;
+
+  ActivationStrides(const ActivationMap& map, const Shape& spatial) {
+    const bool last = map.layout == Layout::channels_last;
+    sample = map.channels * map.cells;
+    channel = last ? 1 : map.cells;
+    Index stride = last ? map.channels : 1;
+    for (int a = spatial.rank() - 1; a >= 0; --a) {
+      axis[a] = stride;
+      stride *= spatial[a];
+    }
+  }
+};
+
+/// What one group of a convolution works on.
+template <class T>
+struct Group {
+  const ConvGeometry& g;
+  const ConvArguments<T>& arguments;
+  Index group = 0;
+  ActivationStrides x;
+  ActivationStrides y;
+};
+
+/// Joins neighbouring axes that together are one plain axis, as in a 1x1 convolution.
+void collapse(PatchGrid& grid) {
+  const auto plain = [](const GridAxis& a) {
+    return a.taps == 1 && a.step == 1 && a.base == 0 && a.count == a.extent;
+  };
+  for (int a = grid.rank - 1; a > 0; --a) {
+    GridAxis& outer = grid.axes[a - 1];
+    const GridAxis& inner = grid.axes[a];
+    if (!plain(outer) || !plain(inner) ||
+        outer.source_stride != inner.extent * inner.source_stride ||
+        outer.target_stride != inner.count * inner.target_stride) {
+      continue;
+    }
+    outer.count *= inner.count;
+    outer.extent = outer.count;
+    outer.source_stride = inner.source_stride;
+    outer.target_stride = inner.target_stride;
+    std::copy(grid.axes + a + 1, grid.axes + grid.rank, grid.axes + a);
+    --grid.rank;
+  }
+}
+
+PatchGrid batch_grid(const ConvGeometry& g, Index source_sample, Index target_sample) {
+  PatchGrid grid;
+  grid.channels_last = g.layout == Layout::channels_last;
+  grid.axes[0] = {.count = g.batch,
+                  .extent = g.batch,
+                  .source_stride = source_sample,
+                  .target_stride = target_sample};
+  grid.rank = 1;
+  return grid;
+}
+
+/// The windows over x; results at the cells of y.
+template <class T>
+PatchGrid plain_window_grid(const Group<T>& s) {
+  PatchGrid grid = batch_grid(s.g, s.x.sample, s.y.sample);
+  grid.channels = s.g.group_in();
+  grid.channel_stride = s.x.channel;
+  for (int a = 0; a < s.g.rank(); ++a) {
+    const WindowAxis& axis = s.g.windows[a];
+    grid.axes[grid.rank++] = {.count = axis.out,
+                              .step = axis.stride,
+                              .extent = axis.in,
+                              .base = axis.window(0).first,
+                              .taps = axis.kernel,
+                              .tap_step = axis.dilation,
+                              .source_stride = s.x.axis[a],
+                              .target_stride = s.y.axis[a]};
+  }
+  return grid;
+}
+
+template <class T>
+PatchGrid window_grid(const Group<T>& s) {
+  PatchGrid grid = plain_window_grid(s);
+  collapse(grid);
+  return grid;
+}
+
+/// One axis of a phase: the cells c of x with (c + pad) mod stride = phase, and the taps that reach
+/// them.
+struct PhaseAxis {
+  Index first_cell = 0;
+  Index first_tap = 0;
+  Index tap_stride = 1;
+  GridAxis grid;
+};
+
+PhaseAxis phase_axis(const WindowAxis& axis, Index phase) {
+  const Index s = axis.stride;
+  const Index d = axis.dilation;
+  const Index common = std::gcd(s, d);
+  PhaseAxis result;
+  result.first_cell = ((phase - axis.pad_low) % s + s) % s;
+  result.grid.count = result.first_cell < axis.in ? (axis.in - 1 - result.first_cell) / s + 1 : 0;
+  result.grid.extent = axis.out;
+  result.tap_stride = s / common;
+  Index t = 0;
+  while (t < result.tap_stride && t * d % s != phase) {
+    ++t;
+  }
+  const bool reached = t < result.tap_stride && t < axis.kernel;
+  result.first_tap = t;
+  result.grid.taps = reached ? (axis.kernel - 1 - t) / result.tap_stride + 1 : 0;
+  // Window o and tap t look at c where o * s + t * d = c + pad.
+  result.grid.base = reached ? (result.first_cell + axis.pad_low - t * d) / s : 0;
+  result.grid.tap_step = -(d / common);
+  return result;
+}
+
+/// True where the target cells of all axes from `first` on are adjacent, `unit` elements apart.
+bool is_dense_target(const PatchGrid& grid, int first, Index unit) {
+  for (int a = grid.rank - 1; a >= first; --a) {
+    if (grid.axes[a].count != 1 && grid.axes[a].target_stride != unit) {
+      return false;
+    }
+    unit *= grid.axes[a].count;
+  }
+  return true;
+}
+
+/// results (channels x cells, or cells x channels) = w * patches, at the targets of the grid.
+template <class T>
+struct Correlation {
+  Patches<T> patches;
+  LeftOperand<T> w_left;    // channels first: channels x (channel, tap)
+  RightOperand<T> w_right;  // channels last: (tap, channel) x channels
+  Index out_channels = 0;   // of the group
+  T* out = nullptr;
+  Index out_channel_stride = 0;
+  const T* bias = nullptr;
+};
+
+template <class T>
+void correlate(const Correlation<T>& c) {
+  const PatchGrid& grid = c.patches.grid;
+  const Index cells = grid.cells();
+  const Index depth = grid.depth();
+  const GridTarget<T> target{&grid, c.out, c.out_channel_stride};
+  Product<T> product;
+  product.data = c.out;
+  if (!grid.channels_last) {
+    const Index samples = grid.rank > 1 ? grid.axes[0].count : 1;
+    const Index sample_cells = samples > 0 ? cells / samples : 0;
+    product.row_bias = c.bias;
+    product.row_stride = c.out_channel_stride;
+    const bool few = samples > 1 && sample_cells < kFewCells;
+    const int inside = grid.rank > 1 ? 1 : 0;
+    if (!few && is_dense_target(grid, inside, 1)) {
+      product.period = sample_cells;
+      product.period_stride = grid.axes[0].target_stride;
+    } else {
+      product.object = &target;
+      product.store = store_cells<T>;
+    }
+    kernels::gemm<T>({c.out_channels, cells, depth},
+                     c.w_left,
+                     {.object = &c.patches,
+                      .pack = pack_cells<T>,
+                      .prepare = prepare_cells<T>,
+                      .find = find_cells<T>},
+                     product);
+    return;
+  }
+  LeftOperand<T> left{.object = &c.patches};
+  if (grid.channels >= kFewChannels) {
+    left.access = LeftAccess::rows;
+    left.row_starts = cell_rows<T>;
+    left.segment = grid.channels;
+  } else {
+    left.access = LeftAccess::packed_block;
+    left.pack = pack_cells_last<T>;
+  }
+  product.column_bias = c.bias;
+  product.row_stride = grid.axes[grid.rank - 1].target_stride;
+  if (!is_dense_target(grid, 0, product.row_stride)) {
+    product.object = &target;
+    product.store = store_channels<T>;
+  }
+  kernels::gemm<T>({cells, c.out_channels, depth}, left, c.w_right, product);
+}
+
+template <class T>
+const T* zero_channels(Index count) {
+  T* zeros = kernels::scratch<T>(kernels::scratch_caller_3, static_cast<std::size_t>(count));
+  std::fill(zeros, zeros + count, T(0));
+  return zeros;
+}
+
+template <class T>
+void forward(const Group<T>& s) {
+  const ConvGeometry& g = s.g;
+  const Index first_in = s.group * g.group_in();
+  const Index first_out = s.group * g.group_out();
+  Correlation<T> c;
+  c.patches.grid = window_grid(s);
+  c.patches.data = s.arguments.lhs + first_in * s.x.channel;
+  c.out_channels = g.group_out();
+  c.out = s.arguments.out + first_out * s.y.channel;
+  c.out_channel_stride = s.y.channel;
+  c.bias = s.arguments.bias != nullptr ? s.arguments.bias + first_out : nullptr;
+  const T* w = s.arguments.rhs + g.w_map().at(first_out, 0, 0);
+  const Index depth = g.group_in() * g.windows.taps();
+  if (g.layout == Layout::channels_first) {
+    c.w_left = {.access = LeftAccess::rows, .data = w, .row_stride = depth};
+  } else {
+    c.patches.zeros = zero_channels<T>(g.group_in());
+    c.w_right = {.data = w, .depth_stride = g.out_channels};
+  }
+  correlate(c);
+}
+
+/// The weights of one phase as GEMM operands: taps[j] is the number of the phase's tap j.
+template <class T>
+struct PhaseWeights {
+  const T* w;
+  Index group_in;
+  Index group_out;
+  Index out_channels;
+  Index taps;
+  const Index* phase_taps;
+  Index phase_count;
+};
+
+/// Channels first: lanes are input channels, depths (output channel, tap).
+template <class T>
+void pack_phase_left(const void* object, const PanelRange& range, Index width, T* dst) {
+  const auto& p = *static_cast<const PhaseWeights<T>*>(object);
+  const bool all_taps = p.phase_count == p.taps;
+  const Index step = p.group_in * p.taps;
+  const Index ahead = std::min(p.group_out * step, (range.k1 / p.phase_count + 1) * step);
+  for (Index k = range.k0; k < range.k1;) {
+    const Index co = k / p.phase_count;
+    const Index j = k % p.phase_count;
+    const Index length = std::min(range.k1 - k, p.phase_count - j);
+    const T* src = p.w + co * step + range.first * p.taps;
+#if defined(__GNUC__)
+    // Output channels are pages apart; eight of them ahead hide the latency of memory.
+    if ((co + 8) * step < ahead) {
+      for (Index element = 0; element < range.count * p.taps; element += kLine) {
+        __builtin_prefetch(src + 8 * step + element);
+      }
+    }
+#endif
+    if (all_taps) {
+      kernels::transpose(src + j, p.taps, range.count, length, dst, width);
+    } else {
+      for (Index t = 0; t < length; ++t) {
+        for (Index i = 0; i < range.count; ++i) {
+          dst[t * width + i] = src[i * p.taps + p.phase_taps[j + t]];
+        }
+      }
+    }
+    dst += length * width;
+    k += length;
+  }
+}
+
+/// Channels last: lanes are input channels, depths (tap, output channel).
+template <class T>
+void pack_phase_right(const void* object, const PanelRange& range, Index width, T* dst) {
+  const auto& p = *static_cast<const PhaseWeights<T>*>(object);
+  const Index depth = range.k1 - range.k0;
+  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - lane);
+    if (count < width) {
+      std::fill(dst, dst + width * depth, T(0));
+    }
+    for (Index k = range.k0; k < range.k1;) {
+      const Index co = k % p.group_out;
+      const Index length = std::min(range.k1 - k, p.group_out - co);
+      const Index ci = p.phase_taps[k / p.group_out] * p.group_in + range.first + lane;
+      kernels::transpose(p.w + ci * p.out_channels + co,
+                         p.out_channels,
+                         count,
+                         length,
+                         dst + (k - range.k0) * width,
+                         width);
+      k += length;
+    }
+  }
+}
+
+template <class T>
+void input_grad_phase(const Group<T>& s, const Index* phase) {
+  const ConvGeometry& g = s.g;
+  const Index first_in = s.group * g.group_in();
+  const Index first_out = s.group * g.group_out();
+  const int rank = g.rank();
+  Correlation<T> c;
+  PatchGrid& grid = c.patches.grid;
+  grid = batch_grid(g, s.y.sample, s.x.sample);
+  grid.channels = g.group_out();
+  grid.channel_stride = s.y.channel;
+  PhaseAxis axes[kMaxSpatialRank];
+  c.out = s.arguments.out + first_in * s.x.channel;
+  Index tap_count = 1;
+  for (int a = 0; a < rank; ++a) {
+    axes[a] = phase_axis(g.windows[a], phase[a]);
+    c.out += axes[a].first_cell * s.x.axis[a];
+    grid.axes[grid.rank] = axes[a].grid;
+    grid.axes[grid.rank].source_stride = s.y.axis[a];
+    grid.axes[grid.rank].target_stride = s.x.axis[a] * g.windows[a].stride;
+    ++grid.rank;
+    tap_count *= axes[a].grid.taps;
+  }
+  if (grid.cells() == 0) {
+    return;
+  }
+  Index* taps =
+      kernels::scratch<Index>(kernels::scratch_caller_2, static_cast<std::size_t>(tap_count));
+  for (Index j = 0; j < tap_count; ++j) {
+    Index rest = j;
+    Index flat = 0;
+    Index stride = 1;
+    for (int a = rank - 1; a >= 0; --a) {
+      flat += (axes[a].first_tap + rest % axes[a].grid.taps * axes[a].tap_stride) * stride;
+      rest /= axes[a].grid.taps;
+      stride *= g.windows[a].kernel;
+    }
+    taps[j] = flat;
+  }
+  collapse(grid);
+  c.patches.data = s.arguments.lhs + first_out * s.y.channel;
+  c.out_channels = g.group_in();
+  c.out_channel_stride = s.x.channel;
+  c.bias = s.arguments.bias != nullptr ? s.arguments.bias + first_in : nullptr;
+  const PhaseWeights<T> weights{s.arguments.rhs + g.w_map().at(first_out, 0, 0),
+                                g.group_in(),
+                                g.group_out(),
+                                g.out_channels,
+                                g.windows.taps(),
+                                taps,
+                                tap_count};
+  if (g.layout == Layout::channels_first) {
+    c.w_left = {.access = LeftAccess::packed, .object = &weights, .pack = pack_phase_left<T>};
+  } else {
+    c.patches.zeros = zero_channels<T>(g.group_out());
+    c.w_right = {.object = &weights, .pack = pack_phase_right<T>};
+  }
+  correlate(c);
+}
+
+/// Multiplying first pays where a product is shared by more sums than the gathered y_bar would be.
+/// Measured with 64 output channels: 2.6 times as fast at 3 input channels, even at 16.
+bool multiplies_first(const ConvGeometry& g) {
+  return g.group_in() > 0 && g.group_in() <= 16 && 2 * g.group_in() <= g.group_out() &&
+         g.windows.taps() > 1;
+}
+
+template <class T>
+void input_grad_few(const Group<T>& s) {
+  const ConvGeometry& g = s.g;
+  const Index taps = g.windows.taps();
+  const Index cells = g.windows.out_cells();
+  const Index first_out = s.group * g.group_out();
+  const bool last = g.layout == Layout::channels_last;
+  // Channels first can give each channel to a thread of its own where samples are fewer than
+  // threads.
+  const Index parts = last || g.batch >= threads() ? 1 : g.group_in();
+  const Index channels = g.group_in() / parts;
+  const Index rows = channels * taps;
+  // The tile of products stays in the second-level cache: 64 Ki elements, or 32 columns.
+  const Index columns = std::min(cells, std::clamp<Index>(65536 / rows / 32 * 32, 32, 512));
+  const WindowAxis& inner = g.windows[g.rank() - 1];
+  PatchGrid grid = plain_window_grid(s);
+  grid.axes[0].count = 1;
+  grid.axes[0].extent = 1;
+  grid.channels = channels;
+  const auto run = [&](Index begin, Index end) {
+    for (Index task = begin; task < end; ++task) {
+      const Index n = task / parts;
+      const Index first_in = s.group * g.group_in() + task % parts * channels;
+      T* x_bar = s.arguments.out + n * s.x.sample + first_in * s.x.channel;
+      const T* y_bar = s.arguments.lhs + n * s.y.sample + first_out * s.y.channel;
+      const T* w = s.arguments.rhs + g.w_map().at(first_out, task % parts * channels, 0);
+      const T* bias = s.arguments.bias != nullptr ? s.arguments.bias + first_in : nullptr;
+      const Index in_cells = g.windows.in_cells();
+      for (Index c = 0; c < channels; ++c) {
+        const T start = bias != nullptr ? bias[c] : T(0);
+        T* plane = x_bar + c * s.x.channel;
+        const Index step = last ? g.in_channels : 1;
+        for (Index cell = 0; cell < in_cells; ++cell) {
+          plane[cell * step] = start;
+        }
+      }
+      T* tile =
+          kernels::scratch<T>(kernels::scratch_caller_2, static_cast<std::size_t>(rows * columns));
+      LeftOperand<T> left{.data = w};
+      if (last) {
+        left.access = LeftAccess::rows;
+        left.row_stride = g.out_channels;
+      } else {
+        left.access = LeftAccess::lanes;
+        left.depth_stride = g.group_in() * taps;
+      }
+      for (Index o = 0; o < cells; o += columns) {
+        const Index count = std::min(columns, cells - o);
+        kernels::gemm<T>({rows, count, g.group_out()},
+                         left,
+                         {.data = y_bar + o * (last ? g.out_channels : 1),
+                          .depth_stride = s.y.channel,
+                          .lane_stride = last ? g.out_channels : 1},
+                         {.data = tile, .row_stride = columns});
+        add_patches(grid, o, count, tile, columns, x_bar);
+      }
+      if (!last) {
+        restore_rows(x_bar, channels * in_cells / inner.in, inner.in, inner.stride);
+      }
+    }
+  };
+  if (g.multiply_adds() / g.groups < kGroupWork) {
+    run(0, g.batch * parts);
+  } else {
+    fenestra::parallel_for(g.batch * parts, 1, run);
+  }
+}
+
+template <class T>
+void input_grad(const Group<T>& s) {
+  if (multiplies_first(s.g)) {
+    input_grad_few(s);
+    return;
+  }
+  Index phase[kMaxSpatialRank] = {};
+  for (int a = 0; a >= 0;) {
+    input_grad_phase(s, phase);
+    for (a = s.g.rank() - 1; a >= 0 && ++phase[a] == s.g.windows[a].stride; --a) {
+      phase[a] = 0;
+    }
+  }
+}
+
+/// Rows of y_bar, channels first: one segment per sample.
+template <class T>
+void sample_rows(
+    const void* object, Index first, Index count, Index s0, Index s1, const T** table) {
+  const auto& s = *static_cast<const Group<T>*>(object);
+  const T* y_bar = s.arguments.rhs + (s.group * s.g.group_out() + first) * s.y.channel;
+  for (Index n = s0; n < s1; ++n) {
+    for (Index i = 0; i < count; ++i) {
+      *table++ = y_bar + n * s.y.sample + i * s.y.channel;
+    }
+  }
+}
+
+/// Channels last: the tile is turned on its way into w_bar (k x co).
+template <class T>
+void store_weights_last(const void* object,
+                        const kernels::TileRange& range,
+                        const T* tile,
+                        Index ld) {
+  const auto& s = *static_cast<const Group<T>*>(object);
+  T* out = s.arguments.out + s.group * s.g.group_out() + range.j0 * s.g.out_channels + range.i0;
+  kernels::transpose(tile, ld, range.i1 - range.i0, range.j1 - range.j0, out, s.g.out_channels);
+}
+
+template <class T>
+void weight_grad(const Group<T>& s) {
+  const ConvGeometry& g = s.g;
+  const Index first_out = s.group * g.group_out();
+  Patches<T> patches;
+  patches.grid = window_grid(s);
+  patches.data = s.arguments.lhs + s.group * g.group_in() * s.x.channel;
+  const Index columns = g.group_in() * g.windows.taps();
+  const GemmSize size{g.group_out(), columns, g.batch * g.windows.out_cells()};
+  const RightOperand<T> right{.object = &patches, .pack = pack_taps<T>};
+  Product<T> product;
+  if (g.layout == Layout::channels_first) {
+    product.data = s.arguments.out + first_out * columns;
+    product.row_stride = columns;
+    kernels::gemm<T>(size,
+                     {.access = LeftAccess::rows,
+                      .object = &s,
+                      .row_starts = sample_rows<T>,
+                      .segment = g.windows.out_cells()},
+                     right,
+                     product);
+    return;
+  }
+  product.object = &s;
+  product.store = store_weights_last<T>;
+  const StridedOperand<T> y_bar{s.arguments.rhs + first_out, 1, g.out_channels};
+  kernels::gemm<T>(
+      size,
+      {.access = LeftAccess::packed_block, .object = &y_bar, .pack = kernels::pack_strided<T>},
+      right,
+      product);
+}
+
+}  // namespace
+
+const char* refuse_conv_gemm(const ConvProblem&) { return nullptr; }
+
+template <class T>
+void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept {
+  const ConvGeometry& g = problem.geometry;
+  const ActivationStrides x(g.x_map(), g.windows.in_shape());
+  const ActivationStrides y(g.y_map(), g.windows.out_shape());
+  const auto run = [&](Index begin, Index end) {
+    for (Index group = begin; group < end; ++group) {
+      const Group<T> s{g, arguments, group, x, y};
+      switch (problem.direction) {
+        case ConvDirection::forward: forward(s); break;
+        case ConvDirection::input_grad: input_grad(s); break;
+        case ConvDirection::weight_grad: weight_grad(s); break;
+      }
+    }
+  };
+  // Many small groups are spread over the threads; within few large ones the product is.
+  const Index work = g.multiply_adds() / g.groups;
+  if (g.groups >= 2 * threads() && work < kGroupWork && work * g.groups >= kGroupWork / 4) {
+    fenestra::parallel_for(g.groups, 1, run);
+  } else {
+    run(0, g.groups);
+  }
+}
+
+template void run_conv_gemm(const ConvProblem&, const ConvArguments<float>&) noexcept;
+template void run_conv_gemm(const ConvProblem&, const ConvArguments<double>&) noexcept;
+
+}  // namespace fenestra::detail

@@ -1,0 +1,18 @@
+// The convolution as a matrix product over patches that are packed on the fly: conv_f32_gemm and
+// conv_f64_gemm. Serves every geometry, both layouts, all three directions. Internal: not
+// installed.
+#pragma once
+
+#include <fenestra/ops/conv/kernels.hpp>
+
+namespace fenestra::detail {
+
+/// Refuses nothing.
+const char* refuse_conv_gemm(const ConvProblem& problem);
+
+/// Scratch per thread: that of kernels::gemm, 64 x 320 elements of gathered cells, and one row of
+/// zero channels. The input gradient also keeps a packed copy of one group's weights.
+template <class T>
+void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept;
+
+}  // namespace fenestra::detail

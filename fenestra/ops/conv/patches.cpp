@@ -1,0 +1,970 @@
+// Cutting panels from a tensor; see patches.hpp.
+//
+// All of it works on runs: consecutive cells of the innermost axis. A run under one tap is a piece
+// of a source row, clipped to the source, and what is clipped away is zero.
+#include <fenestra/kernels/simd.hpp>
+#include <fenestra/ops/conv/patches.hpp>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fenestra/ops/conv/patches.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <fenestra/kernels/scratch.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#ifndef FENESTRA_OPS_CONV_PATCHES_ONCE
+#define FENESTRA_OPS_CONV_PATCHES_ONCE
+namespace fenestra::detail {
+namespace {
+
+/// Positions on all axes, counted row-major.
+struct Odometer {
+  Index at[kMaxGridRank] = {};
+
+  template <class Extent>
+  void set(const PatchGrid& g, Index flat, Extent extent) {
+    for (int a = g.rank - 1; a >= 0; --a) {
+      const Index n = extent(g.axes[a]);
+      at[a] = flat % n;
+      flat /= n;
+    }
+  }
+  /// Steps axis `a`, and those outside it as it wraps.
+  template <class Extent>
+  void step(const PatchGrid& g, int a, Extent extent) {
+    for (; a >= 0 && ++at[a] == extent(g.axes[a]); --a) {
+      at[a] = 0;
+    }
+  }
+};
+
+inline Index count_of(const GridAxis& axis) { return axis.count; }
+inline Index taps_of(const GridAxis& axis) { return axis.taps; }
+
+/// Cells that follow each other on the innermost axis: `length` lanes from `lane` on, and the
+/// source coordinates that tap 0 of the first one looks at.
+struct Run {
+  Index lane;
+  Index length;
+  Index origin[kMaxGridRank];
+};
+
+/// Walks the cells [first, first + count) run by run.
+class Runs {
+ public:
+  Runs(const PatchGrid& grid, Index first, Index count) : grid_(grid), left_(count) {
+    cell_.set(grid, first, count_of);
+  }
+  bool next(Run& run) {
+    if (left_ == 0) {
+      return false;
+    }
+    const int inner = grid_.rank - 1;
+    run.lane = lane_;
+    run.length = std::min(left_, grid_.axes[inner].count - cell_.at[inner]);
+    for (int a = 0; a <= inner; ++a) {
+      run.origin[a] = grid_.axes[a].base + cell_.at[a] * grid_.axes[a].step;
+    }
+    lane_ += run.length;
+    left_ -= run.length;
+    cell_.at[inner] += run.length - 1;
+    cell_.step(grid_, inner, count_of);
+    return true;
+  }
+  const Odometer& cell() const { return cell_; }
+
+ private:
+  const PatchGrid& grid_;
+  Odometer cell_;
+  Index lane_ = 0;
+  Index left_;
+};
+
+/// The shift of a tap on every axis.
+inline void tap_shift(const PatchGrid& g, const Odometer& tap, Index* shift) {
+  for (int a = 0; a < g.rank; ++a) {
+    shift[a] = tap.at[a] * g.axes[a].tap_step;
+  }
+}
+
+/// The lanes of a run that look at the source: `length` from `lane` on, the first at `offset`.
+struct Piece {
+  Index lane;
+  Index length;
+  Index offset;
+};
+
+inline bool clip(const PatchGrid& g, const Run& run, const Index* shift, Piece& piece) {
+  const int inner = g.rank - 1;
+  Index offset = 0;
+  for (int a = 0; a < inner; ++a) {
+    const Index c = run.origin[a] + shift[a];
+    if (static_cast<std::uint64_t>(c) >= static_cast<std::uint64_t>(g.axes[a].extent)) {
+      return false;
+    }
+    offset += c * g.axes[a].source_stride;
+  }
+  const GridAxis& axis = g.axes[inner];
+  const Index c = run.origin[inner] + shift[inner];
+  const Index reach = axis.extent - c;  // cells whose position is below it are inside
+  Index low = 0;
+  Index high = run.length;
+  if (axis.step == 1) {
+    low = std::max<Index>(-c, 0);
+    high = std::min(high, reach);
+  } else {
+    low = c < 0 ? (-c + axis.step - 1) / axis.step : 0;
+    high = reach <= 0 ? 0 : std::min(high, (reach - 1) / axis.step + 1);
+  }
+  if (low >= high) {
+    return false;
+  }
+  piece = {run.lane + low, high - low, offset + (c + low * axis.step) * axis.source_stride};
+  return true;
+}
+
+/// The widest panel: 4 vectors of 16 floats.
+constexpr Index kMaxWidth = 64;
+
+/// How the source rows behind a block of cells are staged: for each channel, each tap of the outer
+/// axes and each row of cells, `step` phases of `length` elements. Element i of phase p is what
+/// cell i looks at under a shift of least_shift + p.
+struct StagePlan {
+  Index channel0 = 0;
+  Index channels = 0;
+  Index outer_taps = 1;
+  Index row0 = 0;
+  Index rows = 0;
+  Index least_shift = 0;
+  Index length = 0;
+  Index pitch = 0;
+  Index plane = 0;  ///< elements from one (channel, outer tap) to the next
+  static constexpr Index kLine = 16;
+
+  StagePlan(const PatchGrid& g, const kernels::PanelRange& range) {
+    const GridAxis& inner = g.axes[g.rank - 1];
+    const Index taps = g.taps();
+    outer_taps = taps / inner.taps;
+    channel0 = range.k0 / taps;
+    channels = (range.k1 - 1) / taps + 1 - channel0;
+    row0 = range.first / inner.count;
+    rows = (range.first + range.count - 1) / inner.count + 1 - row0;
+    least_shift = std::min<Index>(0, (inner.taps - 1) * inner.tap_step);
+    length = row_length(inner);
+    pitch = length * inner.step;
+    // An odd number of cache lines: planes a power of two apart would fall into few sets.
+    plane = ((rows * pitch + kLine - 1) / kLine | 1) * kLine;
+  }
+  /// A vector may be loaded from the last cell on.
+  std::size_t elements() const {
+    return static_cast<std::size_t>(channels * outer_taps * plane + kMaxWidth);
+  }
+  /// Where tap j of the innermost axis finds its first cell in a staged row.
+  Index place(const GridAxis& inner, Index j) const {
+    const Index shift = j * inner.tap_step - least_shift;
+    return inner.step == 1 ? shift : shift % inner.step * length + shift / inner.step;
+  }
+  static Index row_length(const GridAxis& inner) {
+    const Index reach = (inner.taps - 1) * (inner.tap_step < 0 ? -inner.tap_step : inner.tap_step);
+    return inner.count + reach / inner.step;
+  }
+  /// Staged rows serve as they are where most panels lie within one row of cells; else they save
+  /// little but the clipping of each tap, which many channels share anyway. Measured at rows of 14
+  /// and 56 cells, 16 to 256 channels.
+  static bool pays(const PatchGrid& g) {
+    const GridAxis& inner = g.axes[g.rank - 1];
+    return inner.taps > 1 && inner.count >= 8 && (inner.count >= 32 || g.channels < 16) &&
+           inner.step <= 4 && inner.source_stride == 1 &&
+           row_length(inner) * inner.step <= inner.count * inner.taps;
+  }
+};
+
+/// What stage_cells leaves for the panels, in scratch of its own.
+struct StageHeader {
+  StagePlan plan;
+  const void* stage;
+  Index* offsets;  ///< of depth k0, k0 + 1, ...: where cell 0 of row 0 finds its element
+};
+
+}  // namespace
+}  // namespace fenestra::detail
+#endif  // FENESTRA_OPS_CONV_PATCHES_ONCE
+
+HWY_BEFORE_NAMESPACE();
+namespace fenestra::detail {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Tag = hn::ScalableTag<T>;
+
+/// The same pieces of `count` channels: panel rows `dst_stride` apart from planes `src_stride`
+/// apart.
+template <class T>
+struct Planes {
+  const T* src;
+  Index src_stride;
+  T* dst;
+  Index dst_stride;
+  Index count;
+};
+
+template <class T>
+void copy_whole(const Planes<T>& p, Index width) {
+  const Tag<T> d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const T* HWY_RESTRICT src = p.src;
+  T* HWY_RESTRICT dst = p.dst;
+  if (width == 2 * lanes) {
+    for (Index c = 0; c < p.count; ++c, src += p.src_stride, dst += p.dst_stride) {
+      // Planes are pages apart, so nothing else brings the next panel's line; its last element may
+      // lie a line further than its first.
+      hwy::Prefetch(src + 2 * width - 1);
+      const auto low = hn::LoadU(d, src);
+      const auto high = hn::LoadU(d, src + lanes);
+      hn::Store(low, d, dst);
+      hn::Store(high, d, dst + lanes);
+    }
+    return;
+  }
+  for (Index c = 0; c < p.count; ++c, src += p.src_stride, dst += p.dst_stride) {
+    for (Index l = 0; l < width; l += lanes) {
+      hn::Store(hn::LoadU(d, src + l), d, dst + l);
+    }
+  }
+}
+
+template <class T>
+void copy_pieces(const Planes<T>& p, Index width, Index step, const Piece* pieces, int count) {
+  const T* src = p.src;
+  T* dst = p.dst;
+  for (Index c = 0; c < p.count; ++c, src += p.src_stride, dst += p.dst_stride) {
+    std::fill(dst, dst + width, T(0));
+    for (int i = 0; i < count; ++i) {
+      const T* from = src + pieces[i].offset;
+      T* to = dst + pieces[i].lane;
+      for (Index l = 0; l < pieces[i].length; ++l) {
+        to[l] = from[l * step];
+      }
+    }
+  }
+}
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+// Loads under a mask touch no memory outside it, so pieces of any length are vector loads.
+
+template <class T>
+hn::Vec<Tag<T>> lane_mask(Index begin, Index end) {
+  const Tag<T> d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const auto below_end = hn::FirstN(d, static_cast<std::size_t>(std::clamp<Index>(end, 0, lanes)));
+  const auto below_begin =
+      hn::FirstN(d, static_cast<std::size_t>(std::clamp<Index>(begin, 0, lanes)));
+  return hn::VecFromMask(d, hn::AndNot(below_begin, below_end));
+}
+
+/// Step 1 or 2. With 2, a vector is the even elements of two loads.
+template <class T, int kStep>
+void copy_masked(const Planes<T>& p, Index width, const Piece* pieces, int count) {
+  const Tag<T> d;
+  constexpr auto kLanes = static_cast<Index>(hn::MaxLanes(Tag<T>()));
+  // One entry per piece and vector it reaches into; a panel has at most as many as lanes + vectors.
+  HWY_ALIGN T masks[(kMaxWidth + 4) * kStep * kLanes];
+  Index offsets[kMaxWidth + 4];
+  int first[kMaxWidth + 1];
+  int entries = 0;
+  int vectors = 0;
+  int piece = 0;
+  for (Index v = 0; v < width; v += kLanes, ++vectors) {
+    first[vectors] = entries;
+    while (piece < count && pieces[piece].lane + pieces[piece].length <= v) {
+      ++piece;
+    }
+    for (int i = piece; i < count && pieces[i].lane < v + kLanes; ++i) {
+      const Index begin = pieces[i].lane - v;
+      const Index end = begin + pieces[i].length;
+      offsets[entries] = pieces[i].offset - begin * kStep;
+      if constexpr (kStep == 1) {
+        hn::Store(lane_mask<T>(begin, end), d, masks + entries * kLanes);
+      } else {
+        // Lane l is element 2 l of the pair; the last one loaded is the last one wanted.
+        const auto even = hn::OddEven(hn::Zero(d), hn::VecFromMask(d, hn::FirstN(d, kLanes)));
+        hn::Store(hn::And(even, lane_mask<T>(2 * begin, 2 * end)), d, masks + 2 * entries * kLanes);
+        hn::Store(hn::And(even, lane_mask<T>(2 * begin - kLanes, 2 * end - kLanes)),
+                  d,
+                  masks + (2 * entries + 1) * kLanes);
+      }
+      ++entries;
+    }
+  }
+  first[vectors] = entries;
+  const T* HWY_RESTRICT src = p.src;
+  T* HWY_RESTRICT dst = p.dst;
+  for (Index c = 0; c < p.count; ++c, src += p.src_stride, dst += p.dst_stride) {
+    for (int v = 0; v < vectors; ++v) {
+      auto value = hn::Zero(d);
+      for (int e = first[v]; e < first[v + 1]; ++e) {
+        const T* from = src + offsets[e];
+        const T* mask = masks + e * kStep * kLanes;
+        if constexpr (kStep == 1) {
+          value = hn::Or(value, hn::MaskedLoad(hn::MaskFromVec(hn::Load(d, mask)), d, from));
+        } else {
+          const auto low = hn::MaskedLoad(hn::MaskFromVec(hn::Load(d, mask)), d, from);
+          const auto high =
+              hn::MaskedLoad(hn::MaskFromVec(hn::Load(d, mask + kLanes)), d, from + kLanes);
+          value = hn::Or(value, hn::ConcatEven(d, high, low));
+        }
+      }
+      hn::Store(value, d, dst + v * kLanes);
+    }
+  }
+}
+#endif
+
+template <class T>
+void copy_planes(const Planes<T>& p, Index width, Index step, const Piece* pieces, int count) {
+  if (count == 1 && pieces[0].length == width && step == 1) {
+    Planes<T> moved = p;
+    moved.src += pieces[0].offset;
+    copy_whole(moved, width);
+    return;
+  }
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (step == 1 && width % static_cast<Index>(hn::Lanes(Tag<T>())) == 0) {
+    copy_masked<T, 1>(p, width, pieces, count);
+    return;
+  }
+  if (step == 2 && width % static_cast<Index>(hn::Lanes(Tag<T>())) == 0) {
+    copy_masked<T, 2>(p, width, pieces, count);
+    return;
+  }
+#endif
+  copy_pieces(p, width, step, pieces, count);
+}
+
+template <class T>
+void strided_into_panels(const Patches<T>& patches,
+                         const kernels::PanelRange& range,
+                         Index width,
+                         T* dst) {
+  const PatchGrid& g = patches.grid;
+  const Index taps = g.taps();
+  const Index depth = range.k1 - range.k0;
+  const GridAxis& inner = g.axes[g.rank - 1];
+  const Index step = inner.step * inner.source_stride;
+  Run runs[kMaxWidth];
+  Piece pieces[kMaxWidth];
+  Index shift[kMaxGridRank];
+  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+    int run_count = 0;
+    Runs walk(g, range.first + lane, std::min(width, range.count - lane));
+    while (walk.next(runs[run_count])) {
+      ++run_count;
+    }
+    Odometer tap;
+    for (Index j = 0; j < taps; ++j, tap.step(g, g.rank - 1, taps_of)) {
+      const Index c0 = (range.k0 - j + taps - 1) / taps;
+      const Index c1 = (range.k1 - j + taps - 1) / taps;
+      if (c0 >= c1) {
+        continue;
+      }
+      tap_shift(g, tap, shift);
+      int piece_count = 0;
+      for (int r = 0; r < run_count; ++r) {
+        piece_count += clip(g, runs[r], shift, pieces[piece_count]) ? 1 : 0;
+      }
+      copy_planes<T>({patches.data + c0 * g.channel_stride,
+                      g.channel_stride,
+                      dst + (c0 * taps + j - range.k0) * width,
+                      taps * width,
+                      c1 - c0},
+                     width,
+                     step,
+                     pieces,
+                     piece_count);
+    }
+  }
+}
+
+/// Copies where step is 1: whole vectors, the last one overlapping. Shorter rows go one by one.
+template <class T>
+void copy_run(const T* from, Index length, T* to) {
+  const Tag<T> d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  if (length < lanes) {
+    for (Index i = 0; i < length; ++i) {
+      to[i] = from[i];
+    }
+    return;
+  }
+  for (Index i = 0; i < length - lanes; i += lanes) {
+    hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  }
+  hn::StoreU(hn::LoadU(d, from + length - lanes), d, to + length - lanes);
+}
+
+/// Elements c, c + step, ... of a source row, `length` of them, zero where there is no such
+/// element.
+template <class T>
+void stage_row(const T* row, Index c, Index step, Index extent, Index length, T* dst) {
+  const Index low = c >= 0 ? 0 : std::min(length, step == 1 ? -c : (-c + step - 1) / step);
+  const Index reach = extent - c;
+  const Index high =
+      std::clamp<Index>(reach <= 0 ? 0 : (step == 1 ? reach : (reach - 1) / step + 1), low, length);
+  for (Index i = 0; i < low; ++i) {
+    dst[i] = T(0);
+  }
+  if (step == 1) {
+    copy_run(row + c + low, high - low, dst + low);
+  } else {
+    for (Index i = low; i < high; ++i) {
+      dst[i] = row[c + i * step];
+    }
+  }
+  for (Index i = high; i < length; ++i) {
+    dst[i] = T(0);
+  }
+}
+
+template <class T>
+void stage_cells(const Patches<T>& patches, const kernels::PanelRange& range) {
+  const PatchGrid& g = patches.grid;
+  const StagePlan plan(g, range);
+  T* stage = kernels::scratch<T>(kernels::scratch_pack, plan.elements());
+  auto* header = kernels::scratch<StageHeader>(kernels::scratch_pack_2, 1);
+  auto* offsets = kernels::scratch<Index>(kernels::scratch_pack_3,
+                                          static_cast<std::size_t>(range.k1 - range.k0));
+  *header = {plan, stage, offsets};
+  const GridAxis& innermost = g.axes[g.rank - 1];
+  for (Index k = range.k0; k < range.k1; ++k) {
+    const Index plane = k / innermost.taps - plan.channel0 * plan.outer_taps;
+    *offsets++ = plane * plan.plane + plan.place(innermost, k % innermost.taps);
+  }
+  const int inner = g.rank - 1;
+  const GridAxis& axis = g.axes[inner];
+  const Index step = axis.step;
+  Odometer tap;
+  for (Index ot = 0; ot < plan.outer_taps; ++ot, tap.step(g, inner - 1, taps_of)) {
+    Index shift[kMaxGridRank];
+    tap_shift(g, tap, shift);
+    Odometer cell;
+    cell.set(g, plan.row0 * axis.count, count_of);
+    for (Index r = 0; r < plan.rows; ++r, cell.step(g, inner - 1, count_of)) {
+      Index offset = 0;
+      bool real = true;
+      for (int a = 0; a < inner; ++a) {
+        const Index c = g.axes[a].base + cell.at[a] * g.axes[a].step + shift[a];
+        real = real && c >= 0 && c < g.axes[a].extent;
+        offset += c * g.axes[a].source_stride;
+      }
+      for (Index c = 0; c < plan.channels; ++c) {
+        T* dst = stage + (c * plan.outer_taps + ot) * plan.plane + r * plan.pitch;
+        if (!real) {
+          std::fill(dst, dst + plan.pitch, T(0));
+          continue;
+        }
+        const T* row = patches.data + (plan.channel0 + c) * g.channel_stride + offset;
+        for (Index phase = 0; phase < step; ++phase) {
+          stage_row(row,
+                    axis.base + plan.least_shift + phase,
+                    step,
+                    axis.extent,
+                    plan.length,
+                    dst + phase * plan.length);
+        }
+      }
+    }
+  }
+}
+
+/// Panels from staged rows: the same few loads for every depth, from another place each.
+template <class T>
+void staged_into_panel(const Patches<T>& patches,
+                       const kernels::PanelRange& range,
+                       Index width,
+                       T* dst) {
+  const PatchGrid& g = patches.grid;
+  const Tag<T> d;
+  constexpr auto kLanes = static_cast<Index>(hn::MaxLanes(Tag<T>()));
+  const auto* header = kernels::scratch<StageHeader>(kernels::scratch_pack_2, 1);
+  const StagePlan& plan = header->plan;
+  const GridAxis& inner = g.axes[g.rank - 1];
+
+  // Which staged runs make up each vector: all but the first replace the lanes from `begin` on.
+  Index offsets[2 * kMaxWidth];
+  Index begins[2 * kMaxWidth];
+  int first[kMaxWidth + 1];
+  int entries = 0;
+  int vectors = 0;
+  for (Index v = 0; v < width; v += kLanes, ++vectors) {
+    first[vectors] = entries;
+    for (Index l = 0; l < kLanes && (v + l < range.count || l == 0);) {
+      const Index cell = range.first + std::min(v + l, range.count - 1);
+      const Index column = cell % inner.count;
+      offsets[entries] = (cell / inner.count - plan.row0) * plan.pitch + column - l;
+      begins[entries] = l;
+      ++entries;
+      l += inner.count - column;
+    }
+  }
+  first[vectors] = entries;
+
+  const T* stage = static_cast<const T*>(header->stage);
+  const bool plain = entries == vectors;
+  for (Index k = range.k0; k < range.k1; ++k, dst += width) {
+    const T* HWY_RESTRICT from = stage + header->offsets[k - range.k0];
+    if (plain) {
+      for (int v = 0; v < vectors; ++v) {
+        hn::Store(hn::LoadU(d, from + offsets[v]), d, dst + v * kLanes);
+      }
+    } else {
+      for (int v = 0; v < vectors; ++v) {
+        int e = first[v];
+        auto value = hn::LoadU(d, from + offsets[e]);
+        for (++e; e < first[v + 1]; ++e) {
+          const auto kept = hn::FirstN(d, static_cast<std::size_t>(begins[e]));
+          value = hn::IfThenElse(kept, value, hn::LoadU(d, from + offsets[e]));
+        }
+        hn::Store(value, d, dst + v * kLanes);
+      }
+    }
+  }
+}
+
+/// One source row under one tap: cells [first, first + count) of channel plane `src`.
+template <class T>
+void gather_cells(
+    const PatchGrid& g, const T* src, const Index* shift, Index first, Index count, T* dst) {
+  const GridAxis& inner = g.axes[g.rank - 1];
+  const Index step = inner.step * inner.source_stride;
+  Runs walk(g, first, count);
+  Run run;
+  while (walk.next(run)) {
+    Piece piece;
+    T* out = dst + run.lane;
+    if (!clip(g, run, shift, piece)) {
+      std::fill(out, out + run.length, T(0));
+      continue;
+    }
+    const Index before = piece.lane - run.lane;
+    std::fill(out, out + before, T(0));
+    out += before;
+    const T* from = src + piece.offset;
+    if (step == 1) {
+      std::copy(from, from + piece.length, out);
+    } else {
+      for (Index l = 0; l < piece.length; ++l) {
+        out[l] = from[l * step];
+      }
+    }
+    std::fill(out + piece.length, out + run.length - before, T(0));
+  }
+}
+
+/// Channels first: a row of cells per lane, then turned.
+template <class T>
+void taps_into_panels(const Patches<T>& patches,
+                      const kernels::PanelRange& range,
+                      Index width,
+                      T* dst) {
+  const PatchGrid& g = patches.grid;
+  const Index taps = g.taps();
+  const Index depth = range.k1 - range.k0;
+  T* rows = kernels::scratch<T>(kernels::scratch_pack, static_cast<std::size_t>(width * depth));
+  Index shift[kMaxGridRank];
+  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - lane);
+    for (Index l = 0; l < count; ++l) {
+      const Index at = range.first + lane + l;
+      Odometer tap;
+      tap.set(g, at % taps, taps_of);
+      tap_shift(g, tap, shift);
+      gather_cells(
+          g, patches.data + at / taps * g.channel_stride, shift, range.k0, depth, rows + l * depth);
+    }
+    std::fill(rows + count * depth, rows + width * depth, T(0));
+    kernels::transpose(rows, depth, width, depth, dst, width);
+  }
+}
+
+/// Channels last: for every cell and tap, adjacent channels.
+template <class T>
+void taps_into_panels_last(const Patches<T>& patches,
+                           const kernels::PanelRange& range,
+                           Index width,
+                           T* dst) {
+  const PatchGrid& g = patches.grid;
+  const Tag<T> d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const Index depth = range.k1 - range.k0;
+  const GridAxis& inner = g.axes[g.rank - 1];
+  const Index step = inner.step * inner.source_stride;
+  Index shift[kMaxGridRank];
+  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - lane);
+    if (count < width) {
+      std::fill(dst, dst + width * depth, T(0));
+    }
+    for (Index l = 0; l < count;) {
+      const Index at = range.first + lane + l;
+      const Index channel = at % g.channels;
+      const Index length = std::min(count - l, g.channels - channel);
+      Odometer tap;
+      tap.set(g, at / g.channels, taps_of);
+      tap_shift(g, tap, shift);
+      Runs walk(g, range.k0, depth);
+      Run run;
+      while (walk.next(run)) {
+        Piece piece{run.lane + run.length, 0, 0};
+        clip(g, run, shift, piece);
+        const T* src = patches.data + piece.offset + channel;
+        for (Index k = run.lane; k < run.lane + run.length; ++k) {
+          T* HWY_RESTRICT out = dst + k * width + l;
+          if (k < piece.lane || k >= piece.lane + piece.length) {
+            std::fill(out, out + length, T(0));
+            continue;
+          }
+          Index i = 0;
+          for (; i + lanes <= length; i += lanes) {
+            hn::StoreU(hn::LoadU(d, src + i), d, out + i);
+          }
+          for (; i < length; ++i) {
+            out[i] = src[i];
+          }
+          src += step;
+        }
+      }
+      l += length;
+    }
+  }
+}
+
+template <class T>
+void add_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, Index length) {
+  const Tag<T> d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  Index i = 0;
+  for (; i + lanes <= length; i += lanes) {
+    hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
+  }
+  for (; i < length; ++i) {
+    to[i] += from[i];
+  }
+}
+
+template <class T>
+void patches_into_source(
+    const PatchGrid& g, Index first, Index count, const T* tile, Index ld, T* x) {
+  const Index taps = g.taps();
+  const GridAxis& inner = g.axes[g.rank - 1];
+  const Index s = inner.step;
+  Index shift[kMaxGridRank];
+  Odometer tap;
+  for (Index j = 0; j < taps; ++j, tap.step(g, g.rank - 1, taps_of)) {
+    tap_shift(g, tap, shift);
+    Runs walk(g, first, count);
+    Run run;
+    Piece piece;
+    while (walk.next(run)) {
+      if (!clip(g, run, shift, piece)) {
+        continue;
+      }
+      if (g.channels_last) {
+        const Index step = s * inner.source_stride;
+        for (Index c = 0; c < g.channels; ++c) {
+          const T* from = tile + (j * g.channels + c) * ld + piece.lane;
+          T* to = x + piece.offset + c;
+          for (Index l = 0; l < piece.length; ++l) {
+            to[l * step] += from[l];
+          }
+        }
+        continue;
+      }
+      // The first cell in the order of the sample, then its place in a row in phase order.
+      const Index cell = run.origin[g.rank - 1] + shift[g.rank - 1] + (piece.lane - run.lane) * s;
+      const Index phase = cell % s;
+      const Index before = phase * (inner.extent / s) + std::min(phase, inner.extent % s);
+      const Index place = piece.offset - cell + before + cell / s;
+      for (Index c = 0; c < g.channels; ++c) {
+        add_run(x + c * g.channel_stride + place,
+                tile + (c * taps + j) * ld + piece.lane,
+                piece.length);
+      }
+    }
+  }
+}
+
+void add_f32(const PatchGrid& g, Index first, Index count, const float* tile, Index ld, float* x) {
+  patches_into_source(g, first, count, tile, ld, x);
+}
+void add_f64(
+    const PatchGrid& g, Index first, Index count, const double* tile, Index ld, double* x) {
+  patches_into_source(g, first, count, tile, ld, x);
+}
+template <class T>
+void cells_into_panels(const Patches<T>& patches,
+                       const kernels::PanelRange& range,
+                       Index width,
+                       T* dst) {
+  if (!StagePlan::pays(patches.grid)) {
+    strided_into_panels(patches, range, width, dst);
+    return;
+  }
+  const Index depth = range.k1 - range.k0;
+  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+    staged_into_panel(patches,
+                      {range.first + lane, std::min(width, range.count - lane), range.k0, range.k1},
+                      width,
+                      dst);
+  }
+}
+
+void stage_f32(const Patches<float>& p, const kernels::PanelRange& range) { stage_cells(p, range); }
+void stage_f64(const Patches<double>& p, const kernels::PanelRange& range) {
+  stage_cells(p, range);
+}
+void cells_f32(const Patches<float>& p, const kernels::PanelRange& range, Index width, float* dst) {
+  cells_into_panels(p, range, width, dst);
+}
+void cells_f64(const Patches<double>& p,
+               const kernels::PanelRange& range,
+               Index width,
+               double* dst) {
+  cells_into_panels(p, range, width, dst);
+}
+void taps_f32(const Patches<float>& p, const kernels::PanelRange& range, Index width, float* dst) {
+  p.grid.channels_last ? taps_into_panels_last(p, range, width, dst)
+                       : taps_into_panels(p, range, width, dst);
+}
+void taps_f64(const Patches<double>& p,
+              const kernels::PanelRange& range,
+              Index width,
+              double* dst) {
+  p.grid.channels_last ? taps_into_panels_last(p, range, width, dst)
+                       : taps_into_panels(p, range, width, dst);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fenestra::detail
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fenestra::detail {
+
+HWY_EXPORT(stage_f32);
+HWY_EXPORT(stage_f64);
+HWY_EXPORT(cells_f32);
+HWY_EXPORT(cells_f64);
+HWY_EXPORT(taps_f32);
+HWY_EXPORT(taps_f64);
+HWY_EXPORT(add_f32);
+HWY_EXPORT(add_f64);
+
+template <class T>
+void prepare_cells(const void* patches, const kernels::PanelRange& range) {
+  const auto& p = *static_cast<const Patches<T>*>(patches);
+  if (!StagePlan::pays(p.grid)) {
+    return;
+  }
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(stage_f32)(p, range);
+  } else {
+    HWY_DYNAMIC_DISPATCH(stage_f64)(p, range);
+  }
+}
+
+template <class T>
+const T* find_cells(const void* patches, const kernels::PanelRange& panel, const Index** offsets) {
+  const auto& p = *static_cast<const Patches<T>*>(patches);
+  const GridAxis& inner = p.grid.axes[p.grid.rank - 1];
+  const Index column = panel.first % inner.count;
+  if (!StagePlan::pays(p.grid) || column + panel.count > inner.count) {
+    return nullptr;
+  }
+  const auto* header = kernels::scratch<StageHeader>(kernels::scratch_pack_2, 1);
+  *offsets = header->offsets;
+  const Index row = panel.first / inner.count - header->plan.row0;
+  return static_cast<const T*>(header->stage) + row * header->plan.pitch + column;
+}
+
+template <class T>
+void pack_cells(const void* patches, const kernels::PanelRange& range, Index width, T* dst) {
+  const auto& p = *static_cast<const Patches<T>*>(patches);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(cells_f32)(p, range, width, dst);
+  } else {
+    HWY_DYNAMIC_DISPATCH(cells_f64)(p, range, width, dst);
+  }
+}
+
+template <class T>
+void pack_taps(const void* patches, const kernels::PanelRange& range, Index width, T* dst) {
+  const auto& p = *static_cast<const Patches<T>*>(patches);
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(taps_f32)(p, range, width, dst);
+  } else {
+    HWY_DYNAMIC_DISPATCH(taps_f64)(p, range, width, dst);
+  }
+}
+
+template <class T>
+void pack_cells_last(const void* patches, const kernels::PanelRange& range, Index width, T* dst) {
+  const auto& p = *static_cast<const Patches<T>*>(patches);
+  const PatchGrid& g = p.grid;
+  const Index depth = range.k1 - range.k0;
+  const GridAxis& inner = g.axes[g.rank - 1];
+  const Index step = inner.step * inner.source_stride;
+  Index shift[kMaxGridRank];
+  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+    std::fill(dst, dst + width * depth, T(0));
+    for (Index k = range.k0; k < range.k1;) {
+      const Index channel = k % g.channels;
+      const Index length = std::min(range.k1 - k, g.channels - channel);
+      Odometer tap;
+      tap.set(g, k / g.channels, taps_of);
+      tap_shift(g, tap, shift);
+      Runs walk(g, range.first + lane, std::min(width, range.count - lane));
+      Run run;
+      Piece piece;
+      while (walk.next(run)) {
+        if (!clip(g, run, shift, piece)) {
+          continue;
+        }
+        for (Index l = 0; l < piece.length; ++l) {
+          const T* src = p.data + piece.offset + l * step + channel;
+          T* out = dst + (k - range.k0) * width + piece.lane + l;
+          for (Index c = 0; c < length; ++c) {
+            out[c * width] = src[c];
+          }
+        }
+      }
+      k += length;
+    }
+  }
+}
+
+template <class T>
+void cell_rows(const void* patches, Index first, Index count, Index s0, Index s1, const T** table) {
+  const auto& p = *static_cast<const Patches<T>*>(patches);
+  const PatchGrid& g = p.grid;
+  const GridAxis& inner = g.axes[g.rank - 1];
+  const Index step = inner.step * inner.source_stride;
+  Index shift[kMaxGridRank];
+  Odometer tap;
+  tap.set(g, s0, taps_of);
+  for (Index s = s0; s < s1; ++s, table += count, tap.step(g, g.rank - 1, taps_of)) {
+    tap_shift(g, tap, shift);
+    Runs walk(g, first, count);
+    Run run;
+    while (walk.next(run)) {
+      Piece piece{run.lane, 0, 0};
+      clip(g, run, shift, piece);
+      for (Index l = run.lane; l < run.lane + run.length; ++l) {
+        const bool real = l >= piece.lane && l < piece.lane + piece.length;
+        table[l] = real ? p.data + piece.offset + (l - piece.lane) * step : p.zeros;
+      }
+    }
+  }
+}
+
+namespace {
+
+/// Calls f(column, length, offset) for the runs of cells [first, last) of a target.
+template <class F>
+void for_each_target_run(const PatchGrid& g, Index first, Index last, F&& f) {
+  Odometer cell;
+  cell.set(g, first, count_of);
+  const int inner = g.rank - 1;
+  for (Index j = first; j < last;) {
+    const Index length = std::min(last - j, g.axes[inner].count - cell.at[inner]);
+    Index offset = 0;
+    for (int a = 0; a <= inner; ++a) {
+      offset += cell.at[a] * g.axes[a].target_stride;
+    }
+    f(j - first, length, offset);
+    j += length;
+    cell.at[inner] += length - 1;
+    cell.step(g, inner, count_of);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void store_cells(const void* target, const kernels::TileRange& range, const T* tile, Index ld) {
+  const auto& t = *static_cast<const GridTarget<T>*>(target);
+  const Index step = t.grid->axes[t.grid->rank - 1].target_stride;
+  for_each_target_run(*t.grid, range.j0, range.j1, [&](Index column, Index length, Index offset) {
+    for (Index i = range.i0; i < range.i1; ++i) {
+      T* out = t.data + offset + i * t.channel_stride;
+      const T* from = tile + (i - range.i0) * ld + column;
+      for (Index l = 0; l < length; ++l) {
+        out[l * step] = from[l];
+      }
+    }
+  });
+}
+
+template <class T>
+void store_channels(const void* target, const kernels::TileRange& range, const T* tile, Index ld) {
+  const auto& t = *static_cast<const GridTarget<T>*>(target);
+  const Index step = t.grid->axes[t.grid->rank - 1].target_stride;
+  for_each_target_run(*t.grid, range.i0, range.i1, [&](Index row, Index length, Index offset) {
+    for (Index l = 0; l < length; ++l) {
+      const T* from = tile + (row + l) * ld;
+      std::copy(from, from + (range.j1 - range.j0), t.data + offset + l * step + range.j0);
+    }
+  });
+}
+
+template <class T>
+void add_patches(
+    const PatchGrid& grid, Index first, Index count, const T* tile, Index ld, T* x) noexcept {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(add_f32)(grid, first, count, tile, ld, x);
+  } else {
+    HWY_DYNAMIC_DISPATCH(add_f64)(grid, first, count, tile, ld, x);
+  }
+}
+
+template <class T>
+void restore_rows(T* x, Index rows, Index length, Index step) noexcept {
+  if (step == 1) {
+    return;
+  }
+  T* row = kernels::scratch<T>(kernels::scratch_pack, static_cast<std::size_t>(length));
+  for (Index r = 0; r < rows; ++r, x += length) {
+    std::copy(x, x + length, row);
+    const T* from = row;
+    for (Index phase = 0; phase < std::min(step, length); ++phase) {
+      for (Index c = phase; c < length; c += step) {
+        x[c] = *from++;
+      }
+    }
+  }
+}
+
+#define FENESTRA_INSTANTIATE_PATCHES(T)                                                    \
+  template void prepare_cells<T>(const void*, const kernels::PanelRange&);                 \
+  template const T* find_cells(const void*, const kernels::PanelRange&, const Index**);    \
+  template void pack_cells(const void*, const kernels::PanelRange&, Index, T*);            \
+  template void pack_cells_last(const void*, const kernels::PanelRange&, Index, T*);       \
+  template void pack_taps(const void*, const kernels::PanelRange&, Index, T*);             \
+  template void cell_rows(const void*, Index, Index, Index, Index, const T**);             \
+  template void add_patches(const PatchGrid&, Index, Index, const T*, Index, T*) noexcept; \
+  template void restore_rows(T*, Index, Index, Index) noexcept;                            \
+  template void store_cells(const void*, const kernels::TileRange&, const T*, Index);      \
+  template void store_channels(const void*, const kernels::TileRange&, const T*, Index)
+
+FENESTRA_INSTANTIATE_PATCHES(float);
+FENESTRA_INSTANTIATE_PATCHES(double);
+#undef FENESTRA_INSTANTIATE_PATCHES
+
+}  // namespace fenestra::detail
+#endif  // HWY_ONCE

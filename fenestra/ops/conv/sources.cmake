@@ -1,0 +1,7 @@
+# What the folder adds to the library and the tests.
+set(operator_sources candidates.cpp evaluate.cpp kernels_direct.cpp kernels_direct_tiles.cpp
+                     kernels_gemm.cpp patches.cpp)
+set(operator_tests test.cpp kernels_test.cpp)
+if(TARGET DNNL::dnnl)
+  list(APPEND operator_sources kernels_onednn.cpp)
+endif()
