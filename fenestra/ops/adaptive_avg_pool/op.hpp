@@ -14,6 +14,14 @@ struct AdaptiveAvgPool : MeanOverWindows {
   static constexpr std::string_view example = "x=1x512x7x7 output_size=1";
 
   static Geometry parse(std::string_view text) { return parse_adaptive_avg_pool(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    return {{.problem = "x=1x1x10 output_size=3",
+             .inputs = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+             .y = {1.5, 4.5, 7.5},
+             .y_bar = {4, 8, 16},
+             .bars = {{1, 1, 1, 3, 2, 2, 6, 4, 4, 4}}},
+            {.problem = "x=1x1x2 output_size=3", .inputs = {{4, 8}}, .y = {4, 6, 8}}};
+  }
   static Geometry random(Random& random) {
     AdaptivePoolOptions options;
     const Shape x = random_adaptive_pool(random, options);

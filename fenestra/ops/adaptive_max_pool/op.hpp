@@ -29,6 +29,14 @@ struct AdaptiveMaxPool : MaxOverWindows {
   static constexpr std::string_view example = "x=1x512x10x10 output_size=3";
 
   static Geometry parse(std::string_view text) { return parse_adaptive_max_pool(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    return {{.problem = "x=1x1x10 output_size=3",
+             .inputs = {{0, 1, 2, 9, 4, 5, 8, 7, 3, 6}},
+             .y = {9, 9, 8},
+             .y_bar = {1, 10, 100},
+             .bars = {{0, 0, 0, 11, 0, 0, 100, 0, 0, 0}}},
+            {.problem = "x=1x1x2x2 output_size=1", .inputs = {{1, 2, 5, 4}}, .y = {5}}};
+  }
   static Geometry random(Random& random) {
     AdaptivePoolOptions options;
     const Shape x = random_adaptive_pool(random, options);

@@ -1,6 +1,7 @@
 // The descriptor of average pooling: see ops/operator.hpp for the contract.
 #pragma once
 
+#include <fenestra/ops/avg_pool/avg_pool.hpp>
 #include <fenestra/ops/avg_pool/spec.hpp>
 #include <fenestra/ops/pool_operator.hpp>
 
@@ -8,6 +9,7 @@ namespace fenestra {
 
 /// Values and derivatives of a mean over windows, fixed or adaptive.
 struct MeanOverWindows : PoolOperator<AvgPoolGeometry> {
+  static std::vector<KernelChoice> kernels(const Geometry& g) { return avg_pool_kernels(g); }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   /// Cells summed into one output at the most, and one division.
   static Index terms(const Geometry& g) {
@@ -18,6 +20,10 @@ struct MeanOverWindows : PoolOperator<AvgPoolGeometry> {
     return cells + 1;
   }
 
+  template <class V>
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& ) {
+    return apply(AvgPoolPrimitive{AvgPoolDirection::forward, g}, {in[0]});
+  }
   template <class T>
   static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {
     return spec::avg_pool(in.values[0], g);
@@ -40,6 +46,29 @@ struct AvgPool : MeanOverWindows {
       "x=1x192x28x28 kernel=3 stride=1 padding=1 count_include_pad=false";
 
   static Geometry parse(std::string_view text) { return parse_avg_pool(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    std::vector<double> arange;
+    for (int i = 0; i < 49; ++i) {
+      arange.push_back(i);
+    }
+    return {{.problem = "x=1x1x5 kernel=3 stride=2 padding=1",
+             .inputs = {{1, 2, 3, 4, 5}},
+             .y = {1, 3, 3},
+             .y_bar = {3, 6, 9},
+             .bars = {{1, 3, 2, 5, 3}}},
+            {.problem = "x=1x1x5 kernel=3 stride=2 padding=1 count_include_pad=false",
+             .inputs = {{1, 2, 3, 4, 5}},
+             .y = {1.5, 3, 4.5},
+             .y_bar = {2, 3, 8},
+             .bars = {{1, 2, 1, 5, 4}}},
+            {.problem = "x=1x1x6 kernel=3 stride=2 ceil_mode=true",
+             .inputs = {{1, 2, 3, 4, 5, 6}},
+             .y = {2, 4, 5.5}},
+            {.problem = "x=1x1x7x7 kernel=2 stride=3 ceil_mode=true",
+             .inputs = {arange},
+             .y = {4, 7, 9.5, 25, 28, 30.5, 42.5, 45.5, 48}},
+            {.problem = "x=1x1x2 kernel=2 divisor_override=-2", .inputs = {{1, 5}}, .y = {-3}}};
+  }
   static Geometry random(Random& random) {
     AvgPoolOptions options;
     const Shape x = random_pool(random, options);

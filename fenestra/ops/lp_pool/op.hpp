@@ -1,6 +1,7 @@
 // The descriptor of Lp pooling: see ops/operator.hpp for the contract.
 #pragma once
 
+#include <fenestra/ops/lp_pool/lp_pool.hpp>
 #include <fenestra/ops/lp_pool/spec.hpp>
 #include <fenestra/ops/pool_operator.hpp>
 
@@ -16,6 +17,18 @@ struct LpPool : PoolOperator<LpPoolGeometry> {
   static constexpr std::string_view example = "x=1x8x16x16 kernel=2 p=2";
 
   static Geometry parse(std::string_view text) { return parse_lp_pool(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    return {{.problem = "x=1x1x3 kernel=2 ceil_mode=true p=2",
+             .inputs = {{3, 4, 12}},
+             .y = {5, 12},
+             .y_bar = {5, 1},
+             .bars = {{3, 4, 1}}},
+            {.problem = "x=1x1x3 kernel=3 p=1",
+             .inputs = {{1, -2, 0}},
+             .y = {3},
+             .y_bar = {1},
+             .bars = {{1, -1, 0}}}};
+  }
   static Geometry random(Random& random) {
     static constexpr double kExponents[] = {0.5, 1.0, 1.0, 1.5, 2.0, 2.0, 3.0, 4.0};
     LpPoolOptions options;
@@ -24,10 +37,15 @@ struct LpPool : PoolOperator<LpPoolGeometry> {
     return lp_pool_geometry(x, options);
   }
 
+  static std::vector<KernelChoice> kernels(const Geometry& g) { return lp_pool_kernels(g); }
   static Algebra algebra(const Geometry& g) {
     return g.p == 1.0 ? Algebra::piecewise_linear : Algebra::transcendental;
   }
 
+  template <class V>
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& ) {
+    return apply(LpPoolPrimitive{g}, {in[0]});
+  }
   template <class T>
   static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {
     return spec::lp_pool(in.values[0], g);

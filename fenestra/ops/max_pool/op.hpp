@@ -1,6 +1,7 @@
 // The descriptor of max pooling: see ops/operator.hpp for the contract.
 #pragma once
 
+#include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/max_pool/spec.hpp>
 #include <fenestra/ops/pool_operator.hpp>
 
@@ -8,10 +9,15 @@ namespace fenestra {
 
 /// Values and derivatives of a max over windows, fixed or adaptive.
 struct MaxOverWindows : PoolOperator<MaxPoolGeometry> {
+  static std::vector<KernelChoice> kernels(const Geometry& g) { return max_pool_kernels(g); }
   static Algebra algebra(const Geometry&) { return Algebra::piecewise_linear; }
   /// A maximum copies: no rounding at all.
   static Index terms(const Geometry&) { return 0; }
 
+  template <class V>
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& ) {
+    return apply(MaxPoolPrimitive{g}, {in[0]});
+  }
   template <class T>
   static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {
     return spec::max_pool(in.values[0], g);
@@ -35,6 +41,41 @@ struct MaxPool : MaxOverWindows {
   static constexpr std::string_view example = "x=1x64x112x112 kernel=3 stride=2 padding=1";
 
   static Geometry parse(std::string_view text) { return parse_max_pool(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    return {{.problem = "x=1x1x3 kernel=3 stride=2 padding=1",
+             .inputs = {{-3, -1, -2}},
+             .y = {-1, -1},
+             .y_bar = {1, 10},
+             .bars = {{0, 11, 0}}},
+            {.problem = "x=1x1x5 kernel=2 stride=1 padding=1 dilation=2",
+             .inputs = {{1, 2, 3, 4, 5}},
+             .y = {2, 3, 4, 5, 4}},
+            {.problem = "x=1x1x7 kernel=3 stride=3 ceil_mode=true",
+             .inputs = {{1, 2, 3, 4, 5, 6, 7}},
+             .y = {3, 6, 7}},
+            {.problem = "x=1x1x2x2 kernel=2",
+             .inputs = {{1, 2, 5, 4}},
+             .y = {5},
+             .y_bar = {1},
+             .bars = {{0, 0, 1, 0}}},
+            // The first of equals wins.
+            {.problem = "x=1x1x3 kernel=3",
+             .inputs = {{1, 7, 7}},
+             .y = {7},
+             .y_bar = {1},
+             .bars = {{0, 1, 0}}},
+            // A window without a real cell.
+            {.problem = "x=1x1x1 kernel=1 padding=1",
+             .inputs = {{-5}},
+             .y = {0, -5, 0},
+             .y_bar = {1, 2, 4},
+             .bars = {{2}}},
+            {.problem = "x=1x1x3 kernel=3 stride=2 padding=1 pad_cells=zero",
+             .inputs = {{-3, -1, -2}},
+             .y = {0, 0},
+             .y_bar = {1, 1},
+             .bars = {{0, 0, 0}}}};
+  }
   static Geometry random(Random& random) {
     MaxPoolOptions options;
     const Shape x = random_pool(random, options);

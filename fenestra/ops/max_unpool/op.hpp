@@ -2,6 +2,7 @@
 // without a gradient.
 #pragma once
 
+#include <fenestra/ops/max_unpool/max_unpool.hpp>
 #include <fenestra/ops/max_unpool/spec.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/ops/random_options.hpp>
@@ -16,6 +17,16 @@ struct MaxUnpool {
   static constexpr std::string_view example = "x=1x8x4x4 kernel=2";
 
   static Geometry parse(std::string_view text) { return parse_max_unpool(Problem(text)); }
+  static std::vector<KnownAnswer> answers() {
+    return {{.problem = "x=1x1x2 kernel=2", .inputs = {{5, 6}}, .y = {0, 5, 0, 6}, .data = {{1, 3}}},
+            // The last of duplicates stays; an index of -1 is nowhere.
+            {.problem = "x=1x1x4 output_size=4",
+             .inputs = {{5, 6, 7, 8}},
+             .y = {6, 0, 7, 0},
+             .y_bar = {1, 10, 100, 1000},
+             .bars = {{0, 1, 100, 0}},
+             .data = {{2, 0, 2, -1}}}};
+  }
   static Geometry random(Random& random) {
     const int rank = random_rank(random);
     const RandomWindows windows(random, rank);
@@ -54,6 +65,10 @@ struct MaxUnpool {
   /// A placement copies: no rounding at all.
   static Index terms(const Geometry&) { return 0; }
 
+  template <class V>
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& data) {
+    return apply(PlacementPrimitive{g}, {in[0]}, {IndicesOf<V>(spec::last_writers(data[0], g))});
+  }
   template <class T>
   static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {
     return spec::max_unpool(in.values[0], in.data[0], g);

@@ -2,7 +2,8 @@
 //
 //   y = (1/beta) * log( sum over the window of exp(beta*x) )   [- log(n)/beta, normalised]
 //
-// stabilised by the window's extreme m of beta*x: (m + log(sum of exp(beta*x - m)))/beta. Weights
+// stabilised by the window's extreme m, its max for beta > 0 and its min for beta < 0:
+// m + log(sum of exp(beta*(x - m)))/beta, in which nothing overflows unless y does. Weights
 // p = softmax(beta*x) over the window; VJP to x: p*y_bar, JVP: sum p*x_dot, gradient to beta: (sum
 // p*x - y)/beta. A window without a cell is 0 and carries no gradient.
 #pragma once
@@ -38,34 +39,41 @@ template <Transcendental T>
 SmoothWindow<T> smooth_window(
     const Tensor<T>& x, const T& beta, const SmoothMaxPoolGeometry& g, Index n, Index c, Index o) {
   SmoothWindow<T> window;
+  const bool minimum = beta < T(0);
   T extreme(0);
   for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
     if (!g.counts(tap)) {
       return;
     }
     const Index offset = tap.cell >= 0 ? g.pool.x_map().at(n, c, tap.cell) : -1;
-    const T z = offset >= 0 ? beta * x[offset] : T(0);
+    const T v = offset >= 0 ? x[offset] : T(0);
     // Any constant may be subtracted from all cells: derivatives do not pass through the extreme.
-    extreme = window.cells.empty() ? representative(z) : scalar_max(extreme, representative(z));
-    window.cells.push_back({offset, z});
+    const T candidate = representative(v);
+    if (window.cells.empty()) {
+      extreme = candidate;
+    } else {
+      extreme =
+          minimum ? T(-scalar_max(T(-extreme), T(-candidate))) : scalar_max(extreme, candidate);
+    }
+    window.cells.push_back({offset, v});
   });
   if (window.cells.empty()) {
     return window;
   }
   if (is_infinite(extreme)) {
-    // All cells at the far end: value without gradient, in duals too, where a quotient would leave
-    // a tangent of NaN. One at the near end: logsumexp leaves its weight undefined.
-    const bool far = extreme < T(0);
-    window.value = !far ? extreme / beta : beta < T(0) ? -extreme : extreme;
+    // All cells at the far end: value without gradient. One at the near end: logsumexp leaves its
+    // weight undefined, and the quotient leaves a dual's tangent so too.
+    const bool far = (extreme < T(0)) != minimum;
+    window.value = far ? extreme : extreme / scalar_abs(beta);
     for (auto& cell : window.cells) {
-      cell.weight =
-          far || !is_infinite(cell.weight) || cell.weight < T(0) ? T(0) : extreme - extreme;
+      cell.weight = !far && cell.weight == extreme ? extreme - extreme : T(0);
     }
     return window;
   }
   T sum(0);
   for (auto& cell : window.cells) {
-    cell.weight = scalar_exp(cell.weight - extreme);
+    // An infinite cell has no weight and, which a dual would not see, no derivative.
+    cell.weight = is_infinite(cell.weight) ? T(0) : scalar_exp(beta * (cell.weight - extreme));
     sum = sum + cell.weight;
   }
   for (auto& cell : window.cells) {
@@ -75,7 +83,7 @@ SmoothWindow<T> smooth_window(
   if (g.normalised) {
     log_sum = log_sum - scalar_log(from_index<T>(static_cast<Index>(window.cells.size())));
   }
-  window.value = (extreme + log_sum) / beta;
+  window.value = extreme + log_sum / beta;
   return window;
 }
 

@@ -1,0 +1,30 @@
+// Average pooling on float and double: chooses a candidate and runs it.
+#include <fenestra/ops/avg_pool/avg_pool.hpp>
+#include <fenestra/ops/avg_pool/kernels.hpp>
+
+namespace fenestra {
+
+template <KernelScalar T>
+void run_avg_pool(AvgPoolDirection direction, const AvgPoolGeometry& g, const T* in, T* out) {
+  const AvgPoolProblem problem{direction, g};
+  kernels::choose(avg_pool_candidates<T>(), problem).run(problem, {in, out});
+}
+
+template void run_avg_pool(AvgPoolDirection, const AvgPoolGeometry&, const float*, float*);
+template void run_avg_pool(AvgPoolDirection, const AvgPoolGeometry&, const double*, double*);
+
+std::vector<KernelChoice> avg_pool_kernels(const AvgPoolGeometry& g) {
+  std::vector<KernelChoice> choices;
+  const auto list = [&](const char* direction, const auto& candidates, const AvgPoolProblem& problem) {
+    kernels::for_each_candidate(candidates, problem, [&](std::string_view name, const char* refusal) {
+      choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
+    });
+  };
+  list("forward", avg_pool_candidates<float>(), {AvgPoolDirection::forward, g});
+  list("forward", avg_pool_candidates<double>(), {AvgPoolDirection::forward, g});
+  list("input_grad", avg_pool_candidates<float>(), {AvgPoolDirection::input_grad, g});
+  list("input_grad", avg_pool_candidates<double>(), {AvgPoolDirection::input_grad, g});
+  return choices;
+}
+
+}  // namespace fenestra

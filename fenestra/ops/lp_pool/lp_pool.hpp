@@ -1,0 +1,97 @@
+// Lp pooling on any value type.
+//
+//   y = (window sum of |x|^p)^(1/p),  dy/dx = sign(x) |x|^(p-1) y^(1-p)
+//
+// so derivatives are window sums and their adjoint, with elementwise factors. Gates keep the
+// derivative 0 at x = 0 and at all-zero windows, where the powers alone would be infinite.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/avg_pool/avg_pool.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/lp_pool/geometry.hpp>
+#include <fenestra/ops/lp_pool/spec.hpp>
+
+#include <limits>
+
+namespace fenestra {
+
+/// Every candidate of every direction, for float and double.
+FENESTRA_API std::vector<KernelChoice> lp_pool_kernels(const LpPoolGeometry& g);
+
+/// Chooses a candidate and runs it; compiled for float and double. `out` is overwritten whole.
+template <KernelScalar T>
+FENESTRA_API void run_lp_pool(const LpPoolGeometry& g, const T* x, T* out);
+
+struct LpPoolPrimitive {
+  static constexpr std::string_view name = "lp_pool";
+  LpPoolGeometry g;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> y = Tensor<T>::uninitialised(g.pool.y_shape());
+      run_lp_pool(g, in[0].data(), y.mutable_data());
+      return {std::move(y), {}};
+    } else {
+      return {spec::lp_pool(in[0], g), {}};
+    }
+  }
+  template <class V>
+  V vjp(int, const Saved<V>& s, const V& y_bar) const {
+    return inner(s[0], window_spread(outer(*s.y, y_bar), g.pool));
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& s, std::span<const std::optional<V>> dots) const {
+    return outer(*s.y, window_sum(inner(s[0], *dots[0]), g.pool));
+  }
+  static constexpr bool needs(int, int what) { return what == 0 || what == kOutput; }
+  friend bool operator==(const LpPoolPrimitive&, const LpPoolPrimitive&) = default;
+
+ private:
+  static constexpr GateCall kPositive{.low = 0, .high = std::numeric_limits<double>::infinity()};
+
+  /// u * sign(x) |x|^(p-1), 0 at x = 0.
+  template <class V>
+  V inner(const V& x, const V& u) const {
+    if (g.p == 1) {
+      return mul(u, sign(x));
+    }
+    if (g.p == 2) {
+      return mul(u, x);
+    }
+    return gate(kPositive, mul(u, mul(sign(x), power(abs(x), g.p - 1))), abs(x));
+  }
+  /// u * y^(1-p), 0 at y = 0.
+  template <class V>
+  V outer(const V& y, const V& u) const {
+    if (g.p == 1) {
+      return u;
+    }
+    return gate(kPositive, mul(u, power(y, 1 - g.p)), y);
+  }
+};
+
+/// The p-norm of the real cells of each window; see LpPoolOptions.
+template <Value V>
+V lp_pool(const V& x, const LpPoolOptions& options, int named_rank = 0) {
+  return apply(LpPoolPrimitive{lp_pool_geometry(x.shape(), options, named_rank)}, {x});
+}
+
+template <Value V>
+V lp_pool1d(const V& x, const LpPoolOptions& options) {
+  return lp_pool(x, options, 1);
+}
+template <Value V>
+V lp_pool2d(const V& x, const LpPoolOptions& options) {
+  return lp_pool(x, options, 2);
+}
+template <Value V>
+V lp_pool3d(const V& x, const LpPoolOptions& options) {
+  return lp_pool(x, options, 3);
+}
+
+}  // namespace fenestra

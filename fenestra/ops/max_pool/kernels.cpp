@@ -1,0 +1,1027 @@
+// Max pooling on vectors: values and winners, and the winners' gather and scatter.
+//
+// `rows` runs along the width: each source row is reduced over its own taps once, then the reduced
+// rows of a window are. The scatter asks every cell which of its windows it won, so nothing is
+// filled with zeros first and no two threads write one cell. `channels` does the same across the
+// channels of a position, `whole` reduces planes that are one window, `generic` is left with bins
+// of unequal size. All follow one rule in every lane: the first cell that no later one beats.
+#include <fenestra/kernels/simd.hpp>
+
+#include <fenestra/ops/max_pool/kernels.hpp>
+#include <fenestra/ops/max_pool/spec.hpp>
+#include <fenestra/ops/pool_links.hpp>
+
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fenestra/ops/max_pool/kernels.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <fenestra/ops/pool_vectors-inl.hpp>
+#include <hwy/highway.h>
+
+#ifndef FENESTRA_MAX_POOL_CALL
+#define FENESTRA_MAX_POOL_CALL
+namespace fenestra::pooling {
+
+template <class T>
+struct MaxCall {
+  Plan plan;
+  Tiling tiling;
+  bool pad_zero;
+  MaxPoolArguments<T> args;
+};
+
+/// The winner of a tile while it is still a number: padding that counts as zero, below every tap.
+template <class T>
+inline constexpr T kPaddingWon = T(-65536);
+
+/// Rows as long as whole columns in a tile.
+template <class T>
+Index max_run(const Plan& plan, Index columns) {
+  const Index steps = columns + (plan.to_cells ? last_step(plan.last()) : 0);
+  return steps * plan.inner + kSlack;
+}
+
+}  // namespace fenestra::pooling
+#endif  // FENESTRA_MAX_POOL_CALL
+
+HWY_BEFORE_NAMESPACE();
+namespace fenestra::pooling {
+namespace HWY_NAMESPACE {
+
+/// Where `candidate` beats `best`: greater, or the first NaN.
+template <class V>
+HWY_INLINE auto beats_mask(V candidate, V best) {
+  return hn::AndNot(hn::Le(candidate, best), hn::Eq(best, best));
+}
+
+template <class D, class V>
+HWY_INLINE void store_winners(D, V ids, WinnerTap* to, Index count) {
+  const hn::Rebind<std::int32_t, D> di;
+  const hn::Rebind<std::uint8_t, D> db;
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    store_part(db, hn::DemoteTo(db, hn::ConvertTo(di, ids)), to, count);
+  } else {
+    store_part(db, hn::DemoteTo(db, hn::DemoteTo(di, ids)), to, count);
+  }
+}
+
+template <class D>
+HWY_INLINE auto load_winners([[maybe_unused]] D d, const WinnerTap* from) {
+  const hn::Rebind<std::int32_t, D> di;
+  const hn::Rebind<std::uint8_t, D> db;
+  const auto ids = hn::PromoteTo(di, hn::LoadU(db, from));
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    return hn::ConvertTo(d, ids);
+  } else {
+    return hn::PromoteTo(d, ids);
+  }
+}
+
+/// The two ways to compare. Numbers: one comparison, wrong where a NaN takes part. Exact: all.
+/// Nearly all data is numbers, so kernels compare numbers and go back where a sum of all they read
+/// is NaN (which an infinity can cause too, at no loss but time).
+enum class Order { numbers, exact };
+
+template <Order kOrder, class V>
+HWY_INLINE auto wins_over(V candidate, V best) {
+  if constexpr (kOrder == Order::numbers) {
+    return hn::Gt(candidate, best);
+  } else {
+    return beats_mask(candidate, best);
+  }
+}
+
+/// One row over its own taps, into values and, where asked for, the tap that won, as a number.
+/// kTaps 0: as many as there are.
+template <class T, bool kIds, int kTaps, Order kOrder>
+struct MaxReducer {
+  const WindowAxis& a;
+  Index inner;
+  T* values;
+  T* ids;
+  const T* first;  ///< of phases: the first real tap per number
+  const T* table;  ///< of phases, where padding counts: the number of each tap per number
+  Index table_pitch;
+  bool pad_zero;
+  hn::Vec<Wide<T>> sum = hn::Zero(Wide<T>());  ///< of all that was read
+  bool numbers = true;
+
+  struct State {
+    hn::Vec<Wide<T>> best, id;
+  };
+  HWY_INLINE void meet(State& s, hn::Vec<Wide<T>> candidate, hn::Vec<Wide<T>> tap) {
+    sum = hn::Add(sum, candidate);
+    const auto wins = wins_over<kOrder>(candidate, s.best);
+    s.best = hn::IfThenElse(wins, candidate, s.best);
+    if constexpr (kIds) {
+      s.id = hn::IfThenElse(wins, tap, s.id);
+    }
+  }
+  HWY_INLINE void store(const State& s, Index i) {
+    const Wide<T> d;
+    hn::StoreU(s.best, d, values + i);
+    if constexpr (kIds) {
+      hn::StoreU(s.id, d, ids + i);
+    }
+  }
+  template <int kStride>
+  HWY_INLINE void vector(const T* at, Index step, Index i) {
+    const Wide<T> d;
+    State s{hn::Zero(d), hn::Zero(d)};
+    for_taps<kStride>(
+        d, at, kTaps > 0 ? kTaps : a.kernel, step, [&](hn::Vec<Wide<T>> v, Index t) HWY_ATTR {
+          if (t == 0) {
+            s.best = v;
+            sum = hn::Add(sum, v);
+          } else {
+            meet(s, v, hn::Set(d, static_cast<T>(t)));
+          }
+        });
+    store(s, i);
+  }
+  void single(const T* row, Index o, Index i) {
+    const Window window = a.window(o);
+    for (Index c = 0; c < inner; ++c) {
+      T best = T(0);
+      T id = T(-1);
+      bool any = false;
+      for (Index t = 0; t < a.kernel; ++t) {
+        const Index cell = window.cell(t);
+        const bool real = a.is_real(cell);
+        if (real || (pad_zero && a.is_declared(cell))) {
+          const T candidate = real ? row[cell * inner + c] : T(0);
+          numbers = numbers && candidate == candidate;
+          if (!any || beats(candidate, best)) {
+            best = candidate;
+            id = real ? static_cast<T>(t) : kPaddingWon<T>;
+            any = true;
+          }
+        }
+      }
+      values[i + c] = best;
+      if constexpr (kIds) {
+        ids[i + c] = id;
+      }
+    }
+  }
+  void split(const T* phases, const Index* offsets, Index n) {
+    const Wide<T> d;
+    const Index taps = kTaps > 0 ? kTaps : a.kernel;
+    for (Index i = 0; i < n; i += lanes(d)) {
+      State s{hn::LoadU(d, phases + offsets[0] + i), hn::Zero(d)};
+      sum = hn::Add(sum, s.best);
+      if constexpr (kIds) {
+        s.id = hn::LoadU(d, first + i);
+      }
+      for (Index t = 1; t < taps; ++t) {
+        meet(s,
+             hn::LoadU(d, phases + offsets[t] + i),
+             table == nullptr ? hn::Set(d, static_cast<T>(t))
+                              : hn::LoadU(d, table + t * table_pitch + i));
+      }
+      store(s, i);
+    }
+  }
+  bool saw_numbers() const { return numbers && hn::AllFalse(Wide<T>(), hn::IsNaN(sum)); }
+};
+
+template <class T, bool kIds>
+class MaxForward {
+ public:
+  explicit MaxForward(const MaxCall<T>& call)
+      : call_(call),
+        a_(call.plan.last()),
+        inner_(call.plan.inner),
+        run_(max_run<T>(call.plan, call.tiling.columns_per_block)) {}
+
+  /// Values, winners, and one number that says whether a NaN may be among the values.
+  Index slot_size() const { return run_ * (kIds ? 2 : 1) + kSlack; }
+  void carve(Carver& carver) {
+    reader_.carve(carver, a_, inner_, call_.tiling.columns_per_block);
+    first_ = carver.take<T>(run_);
+    table_ = carver.take<T>(kIds && call_.pad_zero ? a_.kernel * run_ : 0);
+    empty_ = carver.take<Index>(call_.tiling.columns_per_block);
+    sources_ = carver.take<Source>(most_row_links(call_.plan));
+  }
+  void start(Columns columns) {
+    columns_ = columns;
+    const T lowest = -std::numeric_limits<T>::infinity();
+    reader_.start(a_, inner_, columns, Outside<T>{call_.pad_zero ? T(0) : lowest, lowest});
+    empties_ = 0;
+    for (Index o = columns.begin; o < columns.end; ++o) {
+      const Index at = (o - columns.begin) * inner_;
+      const Window window = a_.window(o);
+      Index first = -1;
+      for (Index t = 0; t < a_.kernel; ++t) {
+        const bool real = a_.is_real(window.cell(t));
+        first = first < 0 && real ? t : first;
+        if (kIds && call_.pad_zero) {
+          fill(table_ + t * run_ + at, inner_, real ? static_cast<T>(t) : kPaddingWon<T>);
+        } else if (first >= 0) {
+          break;
+        }
+      }
+      if (first < 0 && !call_.pad_zero) {
+        empty_[empties_++] = o - columns.begin;
+      }
+      fill(first_ + at, inner_, static_cast<T>(std::max<Index>(first, 0)));
+    }
+  }
+  void prepare(T* slot, Index plane, Index source_row) {
+    const T* row = call_.args.in + plane * call_.plan.source_plane_size() +
+                   source_row * call_.plan.source_row_size();
+    bool numbers = false;
+    switch (a_.kernel) {
+      case 2: numbers = reduce<2, Order::numbers>(row, slot); break;
+      case 3: numbers = reduce<3, Order::numbers>(row, slot); break;
+      default: numbers = reduce<0, Order::numbers>(row, slot);
+    }
+    slot[slot_size() - kSlack] = numbers ? T(0) : T(1);
+    if (HWY_UNLIKELY(!numbers)) {
+      reduce<0, Order::exact>(row, slot);
+    }
+  }
+  void pad(T* slot) const {
+    fill(slot, slot_size(), T(0));
+    if constexpr (kIds) {
+      fill(slot + run_, run_, kPaddingWon<T>);
+    }
+  }
+  void emit(const SlotLink* links, Index count, const T* slots, Index plane, Index dest_row) const {
+    const Index at = plane * call_.plan.dest_plane_size() + dest_row * call_.plan.dest_row_size() +
+                     columns_.begin * inner_;
+    T* y = call_.args.out + at;
+    WinnerTap* winners = kIds ? call_.args.winners_out + at : nullptr;
+    if (count == 0) {
+      clear(y, winners, columns_.count() * inner_);
+      return;
+    }
+    bool numbers = true;
+    for (Index l = 0; l < count; ++l) {
+      sources_[l] = {slots + links[l].slot * slot_size(), static_cast<T>(links[l].tap * a_.kernel)};
+      numbers = numbers && sources_[l].values[slot_size() - kSlack] == T(0);
+    }
+    if (HWY_UNLIKELY(!numbers)) {
+      combine<0, Order::exact>(count, y, winners);
+    } else {
+      switch (count) {
+        case 2: combine<2, Order::numbers>(count, y, winners); break;
+        case 3: combine<3, Order::numbers>(count, y, winners); break;
+        case 4: combine<4, Order::numbers>(count, y, winners); break;
+        default: combine<0, Order::numbers>(count, y, winners);
+      }
+    }
+    for (Index e = 0; e < empties_; ++e) {
+      clear(y + empty_[e] * inner_, kIds ? winners + empty_[e] * inner_ : nullptr, inner_);
+    }
+  }
+
+ private:
+  struct Source {
+    const T* values;
+    T base;  ///< the number of the row's first tap
+  };
+
+  template <int kTaps, Order kOrder>
+  bool reduce(const T* row, T* slot) const {
+    MaxReducer<T, kIds, kTaps, kOrder> reducer{a_,
+                                               inner_,
+                                               slot,
+                                               slot + (kIds ? run_ : 0),
+                                               kIds && call_.pad_zero ? table_ : first_,
+                                               kIds && call_.pad_zero ? table_ : nullptr,
+                                               run_,
+                                               call_.pad_zero};
+    reader_.reduce(row, reducer);
+    return reducer.saw_numbers();
+  }
+  template <int kRows, Order kOrder>
+  HWY_INLINE void combine(Index rows, T* y, WinnerTap* winners) const {
+    const Wide<T> d;
+    const Index count = kRows > 0 ? kRows : rows;
+    const Index ids = run_;
+    const Source* sources = sources_;
+    const bool pad_zero = call_.pad_zero;
+    for_split(d, reader_.split(), columns_.count() * inner_, [&](Index i, Index part) HWY_ATTR {
+      auto best = hn::LoadU(d, sources[0].values + i);
+      auto id = hn::Zero(d);
+      if constexpr (kIds) {
+        id = hn::Add(hn::LoadU(d, sources[0].values + ids + i), hn::Set(d, sources[0].base));
+      }
+      for (Index l = 1; l < count; ++l) {
+        const T* values = sources[l].values + i;
+        const auto candidate = hn::LoadU(d, values);
+        const auto wins = wins_over<kOrder>(candidate, best);
+        best = hn::IfThenElse(wins, candidate, best);
+        if constexpr (kIds) {
+          id = hn::IfThenElse(
+              wins, hn::Add(hn::LoadU(d, values + ids), hn::Set(d, sources[l].base)), id);
+        }
+      }
+      store_part(d, best, y + i, part);
+      if constexpr (kIds) {
+        if (pad_zero) {
+          id = hn::IfThenElse(hn::Lt(id, hn::Zero(d)), hn::Set(d, T(kNoWinner)), id);
+        }
+        store_winners(d, id, winners + i, part);
+      }
+    });
+  }
+  static void clear(T* y, WinnerTap* winners, Index n) {
+    fill(y, n, T(0));
+    if constexpr (kIds) {
+      fill(winners, n, kNoWinner);
+    }
+  }
+
+  const MaxCall<T>& call_;
+  const WindowAxis a_;
+  const Index inner_;
+  const Index run_;
+  Columns columns_;
+  RowReader<T> reader_;
+  T* first_ = nullptr;
+  T* table_ = nullptr;
+  Index* empty_ = nullptr;
+  Index empties_ = 0;
+  Source* sources_ = nullptr;
+};
+
+/// x_bar: each cell adds y_bar of the windows it won, in the order of the windows.
+template <class T>
+class MaxScatter {
+ public:
+  explicit MaxScatter(const MaxCall<T>& call)
+      : call_(call),
+        a_(call.plan.last()),
+        inner_(call.plan.inner),
+        run_(max_run<T>(call.plan, call.tiling.columns_per_block)) {}
+
+  Index slot_size() const { return 2 * run_; }
+  void carve(Carver& carver) {
+    phases_ = carver.take<T>(a_.stride * phase_size(call_.tiling.columns_per_block));
+    taps_ = carver.take<PhaseTap>(a_.kernel);
+    phase_begin_ = carver.take<Index>(a_.stride + 1);
+    sources_ = carver.take<Source>(most_row_links(call_.plan) * a_.kernel);
+  }
+  void start(Columns columns) {
+    columns_ = columns;
+    Index next = 0;
+    for (Index phase = 0; phase < a_.stride; ++phase) {
+      phase_begin_[phase] = next;
+      for (Index t = a_.kernel - 1; t >= 0; --t) {  // windows ascend where taps descend
+        if (tap_phase(a_, t) == phase) {
+          taps_[next++] = {(last_step(a_) - tap_step(a_, t)) * inner_, t};
+        }
+      }
+    }
+    phase_begin_[a_.stride] = next;
+  }
+  void prepare(T* slot, Index plane, Index source_row) const {
+    const Index at =
+        plane * call_.plan.source_plane_size() + source_row * call_.plan.source_row_size();
+    const Index first = columns_.begin - last_step(a_);
+    const Index begin = std::clamp<Index>(first, 0, a_.out);
+    const Index end = std::clamp<Index>(columns_.end, begin, a_.out);
+    const Index lead = std::min((begin - first) * inner_, run_);
+    const Index count = (end - begin) * inner_;
+    T* ids = slot + run_;
+    fill(slot, lead, T(0));
+    fill(ids, lead, T(-1));
+    const T* y_bar = call_.args.in + at + begin * inner_;
+    const WinnerTap* winners = call_.args.winners_in + at + begin * inner_;
+    const Wide<T> d;
+    Index i = 0;
+    for (; i + lanes(d) <= count; i += lanes(d)) {
+      hn::StoreU(hn::LoadU(d, y_bar + i), d, slot + lead + i);
+      hn::StoreU(load_winners(d, winners + i), d, ids + lead + i);
+    }
+    for (; i < count; ++i) {
+      slot[lead + i] = y_bar[i];
+      ids[lead + i] = static_cast<T>(winners[i]);
+    }
+    fill(slot + lead + count, run_ - lead - count, T(0));
+    fill(ids + lead + count, run_ - lead - count, T(-1));
+  }
+  void pad(T*) const {}
+  void emit(const SlotLink* links, Index count, const T* slots, Index plane, Index dest_row) const {
+    T* row = call_.args.out + plane * call_.plan.dest_plane_size() +
+             dest_row * call_.plan.dest_row_size();
+    const Index n = columns_.count() * inner_;
+    if (a_.stride == 1) {
+      fold(links, count, slots, 0, n, row + (columns_.begin - a_.pad_low) * inner_);
+      return;
+    }
+    const Index pitch = phase_size(columns_.count());
+    for (Index phase = 0; phase < a_.stride; ++phase) {
+      fold(links, count, slots, phase, n, phases_ + phase * pitch);
+    }
+    merge_row(phases_, pitch, a_, inner_, columns_, row);
+  }
+
+ private:
+  struct PhaseTap {
+    Index offset;
+    Index tap;
+  };
+  struct Source {
+    const T* values;  ///< the winners follow a run later
+    T tap;
+  };
+  Index phase_size(Index columns) const { return columns * inner_ + kSlack; }
+  void fold(
+      const SlotLink* links, Index count, const T* slots, Index phase, Index n, T* out) const {
+    Index sources = 0;
+    for (Index l = 0; l < count; ++l) {
+      for (Index t = phase_begin_[phase]; t < phase_begin_[phase + 1]; ++t) {
+        sources_[sources++] = {slots + links[l].slot * slot_size() + taps_[t].offset,
+                               static_cast<T>(links[l].tap * a_.kernel + taps_[t].tap)};
+      }
+    }
+    const Wide<T> d;
+    const Index ids = run_;
+    const Source* from = sources_;
+    for_padded(d, n, [&](Index i, Index part) HWY_ATTR {
+      auto sum = hn::Zero(d);
+      for (Index s = 0; s < sources; ++s) {
+        const T* at = from[s].values + i;
+        const auto won = hn::Eq(hn::LoadU(d, at + ids), hn::Set(d, from[s].tap));
+        sum = hn::Add(sum, hn::IfThenElseZero(won, hn::LoadU(d, at)));
+      }
+      store_part(d, sum, out + i, part);
+    });
+  }
+
+  const MaxCall<T>& call_;
+  const WindowAxis a_;
+  const Index inner_;
+  const Index run_;
+  Columns columns_;
+  T* phases_ = nullptr;
+  PhaseTap* taps_ = nullptr;
+  Index* phase_begin_ = nullptr;
+  Source* sources_ = nullptr;
+};
+
+/// The same without copies, for strides 1 and 2: cells that as many windows see as there are taps
+/// read them where they are, the cells at the ends one by one.
+template <class T>
+class MaxScatterDirect {
+ public:
+  explicit MaxScatterDirect(const MaxCall<T>& call)
+      : call_(call), a_(call.plan.last()), inner_(call.plan.inner) {}
+
+  static bool applies(const MaxCall<T>& call) {
+    const WindowAxis& a = call.plan.last();
+    const Columns all{call.tiling.columns_begin,
+                      call.tiling.columns_begin + call.tiling.columns_per_block};
+    return (a.stride == 1 || (a.stride == 2 && call.plan.inner == 1)) &&
+           inside_cells(a, all).count() * call.plan.inner >= lanes(Wide<T>());
+  }
+
+  Index slot_size() const { return 0; }
+  void carve(Carver& carver) {
+    for (auto& sources : sources_) {
+      sources = carver.take<Source>(most_row_links(call_.plan) * a_.kernel);
+    }
+  }
+  void start(Columns columns) {
+    columns_ = columns;
+    inside_ = inside_cells(a_, columns);
+  }
+  void prepare(T*, Index, Index) const {}
+  void pad(T*) const {}
+  void emit(const SlotLink* links, Index count, const T*, Index plane, Index dest_row) {
+    T* row = call_.args.out + plane * call_.plan.dest_plane_size() +
+             dest_row * call_.plan.dest_row_size();
+    const Index plane_at = plane * call_.plan.source_plane_size();
+    Index found[2] = {0, 0};
+    for (Index l = 0; l < count; ++l) {
+      const Index at = plane_at + links[l].source_row * call_.plan.source_row_size();
+      for (Index t = a_.kernel - 1; t >= 0; --t) {
+        const Index phase = tap_phase(a_, t);
+        sources_[phase][found[phase]++] = {at + (columns_.begin - tap_step(a_, t)) * inner_,
+                                           static_cast<T>(links[l].tap * a_.kernel + t)};
+      }
+    }
+    // The cell of phase 0 at the first step of the block.
+    T* to = row + (columns_.begin * a_.stride - a_.pad_low) * inner_;
+    const Index n = inside_.count() * inner_;
+    const Index from = inside_.begin * inner_;
+    if (n < lanes(Wide<T>())) {
+      ends(links, count, plane_at, row, columns_.begin, columns_.end);
+      return;
+    }
+    const Index even = found[0];
+    const Index odd = found[1];
+    // Unrolled are the counts that 2x2 and 3x3 windows have.
+    if (a_.stride == 1) {
+      even == 9 ? ones<9>(even, from, n, to) : ones<0>(even, from, n, to);
+    } else if (even == 1 && odd == 1) {
+      pairs<1, 1>(even, odd, from, n, to);
+    } else if (even == 2 && odd == 1) {
+      pairs<2, 1>(even, odd, from, n, to);
+    } else if (even == 4 && odd == 2) {
+      pairs<4, 2>(even, odd, from, n, to);
+    } else {
+      pairs<0, 0>(even, odd, from, n, to);
+    }
+    ends(links, count, plane_at, row, columns_.begin, columns_.begin + inside_.begin);
+    ends(links, count, plane_at, row, columns_.begin + inside_.end, columns_.end);
+  }
+
+ private:
+  struct Source {
+    Index at;  ///< of the window that the block's first step is tap `tap` of
+    T tap;
+  };
+
+  template <int kSources>
+  HWY_INLINE hn::Vec<Wide<T>> won(const Source* sources, Index count, Index i) const {
+    const Wide<T> d;
+    const T* y_bar = call_.args.in;
+    const WinnerTap* winners = call_.args.winners_in;
+    auto sum = hn::Zero(d);
+    for (Index s = 0; s < (kSources > 0 ? kSources : count); ++s) {
+      const Index at = sources[s].at + i;
+      const auto mine = hn::Eq(load_winners(d, winners + at), hn::Set(d, sources[s].tap));
+      sum = hn::Add(sum, hn::IfThenElseZero(mine, hn::LoadU(d, y_bar + at)));
+    }
+    return sum;
+  }
+  template <int kCount>
+  HWY_INLINE void ones(Index count, Index from, Index n, T* to) const {
+    const Wide<T> d;
+    for_exact(d, n, [&](Index i, Index) HWY_ATTR {
+      hn::StoreU(won<kCount>(sources_[0], count, from + i), d, to + from + i);
+    });
+  }
+  template <int kEven, int kOdd>
+  HWY_INLINE void pairs(Index even, Index odd, Index from, Index n, T* to) const {
+    const Wide<T> d;
+    for_exact(d, n, [&](Index i, Index) HWY_ATTR {
+      hn::StoreInterleaved2(won<kEven>(sources_[0], even, from + i),
+                            won<kOdd>(sources_[1], odd, from + i),
+                            d,
+                            to + 2 * (from + i));
+    });
+  }
+  /// Cells of the steps [begin, end), each from the windows that see it.
+  void ends(
+      const SlotLink* links, Index count, Index plane_at, T* row, Index begin, Index end) const {
+    const Index first = std::max<Index>(begin * a_.stride - a_.pad_low, 0);
+    const Index last = std::min(end * a_.stride - a_.pad_low, a_.in);
+    for (Index cell = first; cell < last; ++cell) {
+      for (Index c = 0; c < inner_; ++c) {
+        T sum(0);
+        for (Index l = 0; l < count; ++l) {
+          const Index at = plane_at + links[l].source_row * call_.plan.source_row_size() + c;
+          for_each_link(a_, true, cell, false, [&](Index o, Index tap, Index taps) {
+            if (call_.args.winners_in[at + o * inner_] == links[l].tap * taps + tap) {
+              sum += call_.args.in[at + o * inner_];
+            }
+          });
+        }
+        row[cell * inner_ + c] = sum;
+      }
+    }
+  }
+
+  const MaxCall<T>& call_;
+  const WindowAxis a_;
+  const Index inner_;
+  Columns columns_;
+  Columns inside_;
+  Source* sources_[2] = {};
+};
+
+/// kVectors vectors of one window from its cells; false where a NaN may be among them.
+template <Order kOrder, int kVectors, class D, class T>
+HWY_INLINE bool max_position(
+    D d, const T* x, const Entry* entries, Index count, T* y, WinnerTap* winners) {
+  hn::Vec<D> best[kVectors];
+  hn::Vec<D> id[kVectors];
+  auto sum = hn::Zero(d);
+  FENESTRA_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    best[v] = hn::Zero(d);
+    id[v] = hn::Set(d, T(kNoWinner));
+  }
+  for (Index e = 0; e < count; ++e) {
+    const bool real = entries[e].offset >= 0;
+    const T* from = x + entries[e].offset;
+    const auto tap = hn::Set(d, static_cast<T>(real ? entries[e].tap : kNoWinner));
+    FENESTRA_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const auto candidate = real ? hn::LoadU(d, from + v * lanes(d)) : hn::Zero(d);
+      sum = hn::Add(sum, candidate);
+      if (e == 0) {
+        best[v] = candidate;
+        id[v] = tap;
+      } else {
+        const auto wins = wins_over<kOrder>(candidate, best[v]);
+        best[v] = hn::IfThenElse(wins, candidate, best[v]);
+        id[v] = hn::IfThenElse(wins, tap, id[v]);
+      }
+    }
+  }
+  FENESTRA_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(best[v], d, y + v * lanes(d));
+    if (winners != nullptr) {
+      store_winners(d, id[v], winners + v * lanes(d), lanes(d));
+    }
+  }
+  return hn::AllFalse(d, hn::IsNaN(sum));
+}
+
+template <int kVectors, class D, class T>
+HWY_INLINE void won_position(
+    D d, const T* y_bar, const WinnerTap* winners, const Entry* entries, Index count, T* x_bar) {
+  hn::Vec<D> sum[kVectors];
+  FENESTRA_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    sum[v] = hn::Zero(d);
+  }
+  for (Index e = 0; e < count; ++e) {
+    const Index offset = entries[e].offset;
+    const auto tap = hn::Set(d, static_cast<T>(entries[e].tap));
+    FENESTRA_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const auto won = hn::Eq(load_winners(d, winners + offset + v * lanes(d)), tap);
+      sum[v] =
+          hn::Add(sum[v], hn::IfThenElseZero(won, hn::LoadU(d, y_bar + offset + v * lanes(d))));
+    }
+  }
+  FENESTRA_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(sum[v], d, x_bar + v * lanes(d));
+  }
+}
+
+/// One position of some planes.
+template <class D, class T>
+struct MaxPositions {
+  const MaxCall<T>& call;
+
+  template <int kVectors>
+  HWY_INLINE void run(const Entry* entries, Index count, Index source, Index dest) const {
+    const D d;
+    const MaxPoolArguments<T>& args = call.args;
+    if (call.plan.to_cells) {
+      won_position<kVectors>(
+          d, args.in + source, args.winners_in + source, entries, count, args.out + dest);
+      return;
+    }
+    WinnerTap* winners = args.winners_out == nullptr ? nullptr : args.winners_out + dest;
+    if (HWY_UNLIKELY(!(max_position<Order::numbers, kVectors>(
+            d, args.in + source, entries, count, args.out + dest, winners)))) {
+      max_position<Order::exact, kVectors>(
+          d, args.in + source, entries, count, args.out + dest, winners);
+    }
+  }
+  void operator()(const Entry* entries, Index count, Index plane, Index end_plane, Index at) const {
+    for_position(D(), call.plan, plane, end_plane, at, *this, entries, count);
+  }
+};
+
+/// Planes [begin, end) that are one window each.
+template <class T>
+void max_whole(const MaxCall<T>& call, Index begin, Index end) {
+  const Wide<T> d;
+  const MaxPoolArguments<T>& args = call.args;
+  if (call.plan.to_cells) {
+    const Index n = call.plan.dest_plane_size();
+    for (Index plane = begin; plane < end; ++plane) {
+      fill(args.out + plane * n, n, T(0));
+      if (args.winners_in[plane] != kNoWinner) {
+        args.out[plane * n + args.winners_in[plane]] += args.in[plane];
+      }
+    }
+    return;
+  }
+  const Index n = call.plan.source_plane_size();
+  for (Index plane = begin; plane < end; ++plane) {
+    const T* x = args.in + plane * n;
+    Index winner = 0;
+    bool numbers = false;
+    if (n >= lanes(d) && n < (Index{1} << 24)) {  // numbers of taps are exact in any T
+      auto top = hn::LoadU(d, x);
+      auto sum = top;
+      auto id = hn::Iota(d, T(0));
+      const auto step = [&](Index i, Index) HWY_ATTR {
+        const auto candidate = hn::LoadU(d, x + i);
+        sum = hn::Add(sum, candidate);
+        const auto wins = hn::Gt(candidate, top);
+        top = hn::IfThenElse(wins, candidate, top);
+        id = hn::IfThenElse(wins, hn::Iota(d, static_cast<T>(i)), id);
+      };
+      for_exact(d, n, step);  // the first vector again: it does not beat itself
+      numbers = hn::AllFalse(d, hn::IsNaN(sum));
+      const auto tied = hn::Eq(top, hn::MaxOfLanes(d, top));
+      const auto none = hn::Set(d, static_cast<T>(n));
+      winner = static_cast<Index>(hn::GetLane(hn::MinOfLanes(d, hn::IfThenElse(tied, id, none))));
+    }
+    if (!numbers) {
+      winner = 0;
+      for (Index i = 1; i < n; ++i) {
+        winner = beats(x[i], x[winner]) ? i : winner;
+      }
+    }
+    args.out[plane] = x[winner];
+    if (args.winners_out != nullptr) {
+      args.winners_out[plane] = static_cast<WinnerTap>(winner);
+    }
+  }
+}
+
+template <class T>
+void max_rows(const MaxCall<T>& call, Index begin, Index end) {
+  const auto run = [&](auto op) { run_tiles<T>(call.plan, call.tiling, op, begin, end); };
+  if (call.plan.to_cells) {
+    if (MaxScatterDirect<T>::applies(call)) {
+      run(MaxScatterDirect<T>(call));
+    } else {
+      run(MaxScatter<T>(call));
+    }
+  } else if (call.args.winners_out != nullptr) {
+    run(MaxForward<T, true>(call));
+  } else {
+    run(MaxForward<T, false>(call));
+  }
+}
+
+void max_rows_f32(const MaxCall<float>& c, Index b, Index e) { max_rows(c, b, e); }
+void max_rows_f64(const MaxCall<double>& c, Index b, Index e) { max_rows(c, b, e); }
+void max_whole_f32(const MaxCall<float>& c, Index b, Index e) { max_whole(c, b, e); }
+void max_whole_f64(const MaxCall<double>& c, Index b, Index e) { max_whole(c, b, e); }
+void max_channels_f32(const MaxCall<float>& c, Index b, Index e) {
+  run_positions(c.plan, 1, b, e, MaxPositions<Wide<float>, float>{c});
+}
+void max_channels_f64(const MaxCall<double>& c, Index b, Index e) {
+  run_positions(c.plan, 1, b, e, MaxPositions<Wide<double>, double>{c});
+}
+void max_generic_f32(const MaxCall<float>& c, Index b, Index e) {
+  run_positions(c.plan, kGenericPlanes, b, e, MaxPositions<Single<float>, float>{c});
+}
+void max_generic_f64(const MaxCall<double>& c, Index b, Index e) {
+  run_positions(c.plan, kGenericPlanes, b, e, MaxPositions<Single<double>, double>{c});
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fenestra::pooling
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fenestra {
+namespace pooling {
+
+HWY_EXPORT(max_rows_f32);
+HWY_EXPORT(max_rows_f64);
+HWY_EXPORT(max_whole_f32);
+HWY_EXPORT(max_whole_f64);
+HWY_EXPORT(max_channels_f32);
+HWY_EXPORT(max_channels_f64);
+HWY_EXPORT(max_generic_f32);
+HWY_EXPORT(max_generic_f64);
+
+namespace {
+
+/// The best instruction set of this machine.
+void run_rows_on(const MaxCall<float>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_rows_f32)(call, begin, end);
+}
+void run_rows_on(const MaxCall<double>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_rows_f64)(call, begin, end);
+}
+void run_whole_on(const MaxCall<float>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_whole_f32)(call, begin, end);
+}
+void run_whole_on(const MaxCall<double>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_whole_f64)(call, begin, end);
+}
+void run_channels_on(const MaxCall<float>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_channels_f32)(call, begin, end);
+}
+void run_channels_on(const MaxCall<double>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_channels_f64)(call, begin, end);
+}
+void run_generic_on(const MaxCall<float>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_generic_f32)(call, begin, end);
+}
+void run_generic_on(const MaxCall<double>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_generic_f64)(call, begin, end);
+}
+
+template <class T>
+MaxCall<T> make_call(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
+  const MaxPoolGeometry& g = problem.geometry;
+  const bool pad_zero = g.pad_cells == PadCells::zero;
+  const bool scatter = problem.direction == MaxPoolDirection::scatter;
+  return {Plan(g.pool, scatter, pad_zero && !scatter), Tiling{}, pad_zero, args};
+}
+
+const char* refuse_gather(const MaxPoolProblem& problem) {
+  return problem.direction == MaxPoolDirection::gather ? nullptr : "reads at winners only";
+}
+
+const char* refuse_whole(const MaxPoolProblem& problem) {
+  if (problem.direction == MaxPoolDirection::gather) {
+    return "forward and scatter only";
+  }
+  return is_whole(problem.geometry.pool) ? nullptr
+                                         : "needs channels first and one window per plane";
+}
+
+const char* refuse_channels(const MaxPoolProblem& problem) {
+  if (problem.direction == MaxPoolDirection::gather) {
+    return "forward and scatter only";
+  }
+  const PoolGeometry& g = problem.geometry.pool;
+  return g.layout == Layout::channels_last && g.channels >= kFewChannels
+             ? nullptr
+             : "needs channels last and at least 32 channels";
+}
+
+const char* refuse_rows(const MaxPoolProblem& problem) {
+  if (problem.direction == MaxPoolDirection::gather) {
+    return "forward and scatter only";
+  }
+  return Plan(problem.geometry.pool, false).has_regular_rows()
+             ? nullptr
+             : "bins of unequal size along the last axis";
+}
+
+const char* refuse_generic(const MaxPoolProblem& problem) {
+  return problem.direction == MaxPoolDirection::gather ? "forward and scatter only" : nullptr;
+}
+
+template <class T>
+void run_rows(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+  MaxCall<T> call = make_call(problem, args);
+  const Index runs = call.args.winners_out != nullptr || call.plan.to_cells ? 2 : 1;
+  call.tiling = make_tiling(call.plan, [&](Index columns) {
+    return runs * max_run<T>(call.plan, columns) * static_cast<Index>(sizeof(T));
+  });
+  for_tiles(call.plan, call.tiling, [&](Index b, Index e) { run_rows_on(call, b, e); });
+}
+
+template <class T>
+void run_whole(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+  const MaxCall<T> call = make_call(problem, args);
+  const Index size = std::max(call.plan.dest_plane_size(), call.plan.source_plane_size());
+  parallel_for(call.plan.planes, grain_of(call.plan.planes, size), [&](Index b, Index e) {
+    run_whole_on(call, b, e);
+  });
+}
+
+template <class T>
+void run_channels(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+  const MaxCall<T> call = make_call(problem, args);
+  for_positions(call.plan, 1, [&](Index b, Index e) { run_channels_on(call, b, e); });
+}
+
+template <class T>
+void run_generic(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+  const MaxCall<T> call = make_call(problem, args);
+  for_positions(call.plan, kGenericPlanes, [&](Index b, Index e) { run_generic_on(call, b, e); });
+}
+
+/// y_dot: one read per window. Where windows slide, the tap gives the distance from the window's
+/// first cell; bins have no padding, so the tap numbers their cells.
+template <class T>
+void run_gather(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+  const Plan plan(problem.geometry.pool, false);
+  bool slides = true;
+  for (int axis = 0; axis < plan.windows.rank(); ++axis) {
+    slides = slides && plan.windows[axis].rule != ExtentRule::adaptive;
+  }
+  if (!slides) {
+    const auto visit = [&](const Entry* entries, Index, Index plane, Index end, Index at) {
+      for (; plane < end; ++plane) {
+        const T* x = args.in + plane * plan.source_plane_size();
+        for (Index i = 0; i < plan.inner; ++i) {
+          const Index o = plane * plan.dest_plane_size() + at + i;
+          const WinnerTap tap = args.winners_in[o];
+          args.out[o] = tap == kNoWinner ? T(0) : x[entries[tap].offset + i];
+        }
+      }
+    };
+    parallel_for(ceil_div(plan.planes, kGenericPlanes) * plan.dest_rows(),
+                 1,
+                 [&](Index b, Index e) { run_positions(plan, kGenericPlanes, b, e, visit); });
+    return;
+  }
+  Index distance[kNoWinner + 1] = {};
+  const Index taps = std::min<Index>(plan.windows.taps(), kNoWinner);
+  for (Index tap = 0; tap < taps; ++tap) {
+    Index rest = tap;
+    Index pitch = plan.inner;
+    for (int axis = plan.windows.rank() - 1; axis >= 0; --axis) {
+      const WindowAxis& a = plan.windows[axis];
+      distance[tap] += rest % a.kernel * a.dilation * pitch;
+      rest /= a.kernel;
+      pitch *= a.in;
+    }
+  }
+  const WindowAxis& last = plan.last();
+  const auto rows = [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const Index plane = i / plan.dest_rows();
+      Index row = i % plan.dest_rows();
+      Index first = -last.pad_low * plan.inner;
+      Index pitch = plan.source_row_size();
+      for (int axis = plan.outer_axes() - 1; axis >= 0; --axis) {
+        const WindowAxis& a = plan.windows[axis];
+        first += a.window(row % a.out).first * pitch;
+        row /= a.out;
+        pitch *= a.in;
+      }
+      const T* x = args.in + plane * plan.source_plane_size();
+      const WinnerTap* winners = args.winners_in + i * plan.dest_row_size();
+      T* y = args.out + i * plan.dest_row_size();
+      for (Index o = 0; o < last.out; ++o, first += last.stride * plan.inner) {
+        for (Index c = 0; c < plan.inner; ++c, ++winners, ++y) {
+          *y = *winners == kNoWinner ? T(0) : x[first + c + distance[*winners]];
+        }
+      }
+    }
+  };
+  const Index items = plan.planes * plan.dest_rows();
+  parallel_for(items, grain_of(items, plan.dest_row_size()), rows);
+}
+
+const char* accept(const MaxPoolProblem&) { return nullptr; }
+
+/// The specification on copies of the arguments.
+template <class T>
+void run_spec(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+  const MaxPoolGeometry& g = problem.geometry;
+  const auto tensor = [&](const Shape& shape) {
+    return Tensor<T>(shape,
+                     std::span<const T>(args.in, static_cast<std::size_t>(*shape.elements())));
+  };
+  const auto copy = [&](const Tensor<T>& result) {
+    std::copy(result.data(), result.data() + result.size(), args.out);
+  };
+  const auto each_tap = [&](const auto& f) {
+    spec::for_each_window(g.pool, [&](Index n, Index c, Index o) {
+      const Index at = g.pool.y_map().at(n, c, o);
+      for_each_tap(g.pool.windows, o, [&](const Tap& tap) { f(at, tap); });
+    });
+  };
+  if (problem.direction == MaxPoolDirection::forward) {
+    const Tensor<T> x = tensor(g.pool.x_shape());
+    const Tensor<Index> indices = spec::max_pool_indices(x, g);
+    copy(spec::gather(x, indices, g.pool.x_map(), g.pool.y_map()));
+    if (args.winners_out != nullptr) {
+      std::fill_n(args.winners_out, indices.size(), kNoWinner);
+      each_tap([&](Index at, const Tap& tap) {
+        if (tap.cell >= 0 && tap.cell == indices[at]) {
+          args.winners_out[at] = static_cast<WinnerTap>(tap.tap);
+        }
+      });
+    }
+    return;
+  }
+  Tensor<Index> indices(g.pool.y_shape(), spec::kNowhere);
+  Index* cells = indices.mutable_data();
+  each_tap([&](Index at, const Tap& tap) {
+    if (args.winners_in[at] != kNoWinner && tap.tap == args.winners_in[at]) {
+      cells[at] = tap.cell;
+    }
+  });
+  copy(problem.direction == MaxPoolDirection::gather
+           ? spec::max_pool_jvp(indices, tensor(g.pool.x_shape()), g)
+           : spec::max_pool_vjp(indices, tensor(g.pool.y_shape()), g));
+}
+
+template <class T>
+constexpr bool kF32 = std::is_same_v<T, float>;
+
+}  // namespace
+}  // namespace pooling
+
+template <class T>
+std::span<const MaxPoolCandidate<T>> max_pool_candidates() {
+  using namespace pooling;
+  static constexpr MaxPoolCandidate<T> candidates[] = {
+      {kF32<T> ? "max_pool_f32_gather" : "max_pool_f64_gather", refuse_gather, run_gather<T>},
+      {kF32<T> ? "max_pool_f32_whole" : "max_pool_f64_whole", refuse_whole, run_whole<T>},
+      {kF32<T> ? "max_pool_f32_channels" : "max_pool_f64_channels",
+       refuse_channels,
+       run_channels<T>},
+      {kF32<T> ? "max_pool_f32_rows" : "max_pool_f64_rows", refuse_rows, run_rows<T>},
+      {kF32<T> ? "max_pool_f32_generic" : "max_pool_f64_generic", refuse_generic, run_generic<T>},
+      {kF32<T> ? "max_pool_f32_spec" : "max_pool_f64_spec", accept, run_spec<T>},
+  };
+  return candidates;
+}
+
+template std::span<const MaxPoolCandidate<float>> max_pool_candidates<float>();
+template std::span<const MaxPoolCandidate<double>> max_pool_candidates<double>();
+
+}  // namespace fenestra
+#endif  // HWY_ONCE

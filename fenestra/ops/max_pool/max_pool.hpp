@@ -1,0 +1,160 @@
+// Max pooling on any value type. The forward pass leaves its winners; derivatives of every order
+// gather or scatter by them, which is linear.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/max_pool/geometry.hpp>
+#include <fenestra/ops/max_pool/spec.hpp>
+#include <fenestra/ops/max_pool/winners.hpp>
+
+namespace fenestra {
+
+/// Every candidate of every direction, for float and double.
+FENESTRA_API std::vector<KernelChoice> max_pool_kernels(const MaxPoolGeometry& g);
+
+/// Chooses a candidate and runs it; compiled for float and double. Forward: `winners_out` may be
+/// null. Gather and scatter read `winners_in`. `out` is overwritten whole.
+template <KernelScalar T>
+FENESTRA_API void run_max_pool(MaxPoolDirection direction,
+                  const MaxPoolGeometry& g,
+                  const T* in,
+                  const WinnerTap* winners_in,
+                  T* out,
+                  WinnerTap* winners_out);
+
+/// x_dot at the winners, or y_bar added to them.
+struct MaxPoolWinnersPrimitive {
+  static constexpr std::string_view name = "max_pool_gather";
+  MaxPoolDirection direction = MaxPoolDirection::gather;
+  MaxPoolGeometry g;
+
+  std::string_view display_name() const {
+    return direction == MaxPoolDirection::gather ? name : "max_pool_scatter";
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
+                          std::span<const Selection> data,
+                          bool) const {
+    const bool gathers = direction == MaxPoolDirection::gather;
+    const Selection& winners = data[0];
+    if constexpr (KernelScalar<T>) {
+      if (winners.is_compact()) {
+        Tensor<T> out = Tensor<T>::uninitialised(gathers ? g.pool.y_shape() : g.pool.x_shape());
+        run_max_pool(
+            direction, g, in[0].data(), winners.taps().data(), out.mutable_data(), nullptr);
+        return {std::move(out), {}};
+      }
+    }
+    const Tensor<Index> indices = winner_indices(winners, g.pool);
+    return {gathers ? spec::max_pool_jvp(indices, in[0], g) : spec::max_pool_vjp(indices, in[0], g),
+            {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>& saved, const V& bar) const {
+    const bool gathers = direction == MaxPoolDirection::gather;
+    return apply(
+        MaxPoolWinnersPrimitive{gathers ? MaxPoolDirection::scatter : MaxPoolDirection::gather, g},
+        {bar},
+        {saved.data[0]});
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return apply(*this, {*dots[0]}, {saved.data[0]});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const MaxPoolWinnersPrimitive&, const MaxPoolWinnersPrimitive&) = default;
+};
+
+struct MaxPoolPrimitive {
+  static constexpr std::string_view name = "max_pool";
+  MaxPoolGeometry g;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
+                          std::span<const Selection>,
+                          bool keep) const {
+    if constexpr (KernelScalar<T>) {
+      if (!keep || has_compact_winners(g.pool)) {
+        Tensor<T> y = Tensor<T>::uninitialised(g.pool.y_shape());
+        Selection winners;
+        WinnerTap* taps = nullptr;
+        if (keep) {
+          auto tensor = Tensor<WinnerTap>::uninitialised(g.pool.y_shape());
+          taps = tensor.mutable_data();
+          winners = Selection(std::move(tensor));
+        }
+        run_max_pool<T>(
+            MaxPoolDirection::forward, g, in[0].data(), nullptr, y.mutable_data(), taps);
+        return {std::move(y), std::move(winners)};
+      }
+    }
+    if (!keep) {
+      return {spec::max_pool(in[0], g), {}};
+    }
+    Tensor<Index> indices = spec::max_pool_indices(in[0], g);
+    Tensor<T> y = spec::gather(in[0], indices, g.pool.x_map(), g.pool.y_map());
+    return {std::move(y), Selection(std::move(indices))};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>& saved, const V& y_bar) const {
+    return apply(MaxPoolWinnersPrimitive{MaxPoolDirection::scatter, g}, {y_bar}, {saved.workspace});
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return apply(
+        MaxPoolWinnersPrimitive{MaxPoolDirection::gather, g}, {*dots[0]}, {saved.workspace});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const MaxPoolPrimitive&, const MaxPoolPrimitive&) = default;
+};
+
+/// A pooled value and where each of its elements came from.
+template <Value V>
+struct MaxPoolResult {
+  V y;
+  Tensor<Index>
+      indices;  ///< flat over the spatial extents of one sample and channel; -1 where no cell won
+};
+
+namespace detail {
+
+template <Value V>
+MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeometry& g) {
+  auto applied = apply_all(
+      MaxPoolPrimitive{g}, std::span<const V>(&x, 1), std::span<const IndicesOf<V>>(), true);
+  return {std::move(applied.y), winner_indices(applied.workspace, g.pool)};
+}
+
+}  // namespace detail
+
+/// The largest cell of each window, the first of equals; see MaxPoolOptions. `named_rank` fixes the
+/// number of spatial axes, 0 infers it.
+template <Value V>
+V max_pool(const V& x, const MaxPoolOptions& options, int named_rank = 0) {
+  return apply(MaxPoolPrimitive{max_pool_geometry(x.shape(), options, named_rank)}, {x});
+}
+
+template <Value V>
+MaxPoolResult<V> max_pool_with_indices(const V& x,
+                                       const MaxPoolOptions& options,
+                                       int named_rank = 0) {
+  return detail::max_pool_with_indices(x, max_pool_geometry(x.shape(), options, named_rank));
+}
+
+template <Value V>
+V max_pool1d(const V& x, const MaxPoolOptions& options) {
+  return max_pool(x, options, 1);
+}
+template <Value V>
+V max_pool2d(const V& x, const MaxPoolOptions& options) {
+  return max_pool(x, options, 2);
+}
+template <Value V>
+V max_pool3d(const V& x, const MaxPoolOptions& options) {
+  return max_pool(x, options, 3);
+}
+
+}  // namespace fenestra

@@ -1,0 +1,66 @@
+// The winners of max pooling in compact form: the tap that won, one byte per window.
+#pragma once
+
+#include <fenestra/ops/max_pool/geometry.hpp>
+#include <fenestra/ops/placement.hpp>
+#include <fenestra/tensor/selection.hpp>
+#include <fenestra/tensor/tensor.hpp>
+
+#include <cstdint>
+
+namespace fenestra {
+
+/// A winner as the row-major number of its tap in the window; one byte, so that writing it costs a
+/// quarter of the value.
+using WinnerTap = std::uint8_t;
+/// No cell won: the window has none, or a padded zero did.
+inline constexpr WinnerTap kNoWinner = 255;
+
+/// True where every tap number of the windows fits a `WinnerTap`.
+constexpr bool has_compact_winners(const PoolGeometry& g) {
+  Index taps = 1;
+  for (int axis = 0; axis < g.rank(); ++axis) {
+    const WindowAxis& a = g.windows[axis];
+    // A bin covers at most ceil(i/o) + 1 cells.
+    taps *= a.rule == ExtentRule::adaptive ? ceil_div(a.in, a.out) + 1 : a.kernel;
+    if (taps >= kNoWinner) {
+      return false;
+    }
+  }
+  return true;
+}
+
+enum class MaxPoolDirection {
+  forward,  ///< x -> y, and the winners where asked for
+  gather,   ///< x_dot, winners -> y_dot
+  scatter,  ///< y_bar, winners -> x_bar
+};
+
+/// Winners as flat cells of one sample and channel, the form people see.
+inline Tensor<Index> winner_indices(const Selection& winners, const PoolGeometry& g) {
+  if (!winners.is_compact()) {
+    return winners.indices();
+  }
+  Tensor<Index> indices(g.y_shape(), spec::kNowhere);
+  Index* out = indices.mutable_data();
+  const Tensor<WinnerTap>& taps = winners.taps();
+  const ActivationMap map = g.y_map();
+  for (Index o = 0; o < map.cells; ++o) {
+    for_each_tap(g.windows, o, [&](const Tap& tap) {
+      if (tap.cell < 0) {
+        return;
+      }
+      for (Index n = 0; n < map.batch; ++n) {
+        for (Index c = 0; c < map.channels; ++c) {
+          const Index i = map.at(n, c, o);
+          if (taps[i] == tap.tap) {
+            out[i] = tap.cell;
+          }
+        }
+      }
+    });
+  }
+  return indices;
+}
+
+}  // namespace fenestra

@@ -1,0 +1,61 @@
+// Max unpooling on any value type: a scatter by flat indices, adjoint to a gather.
+#pragma once
+
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/max_unpool/geometry.hpp>
+#include <fenestra/ops/max_unpool/spec.hpp>
+
+namespace fenestra {
+
+/// Places x's values into y, or reads them back. The selection holds the last writers only.
+struct PlacementPrimitive {
+  static constexpr std::string_view name = "max_unpool";
+  MaxUnpoolGeometry g;
+  bool reads_back = false;
+
+  std::string_view display_name() const { return reads_back ? "max_unpool_gather" : name; }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
+                          std::span<const Selection> data,
+                          bool) const {
+    const Tensor<Index>& indices = data[0].indices();
+    return {reads_back ? spec::gather(in[0], indices, g.y_map(), g.x_map())
+                       : spec::scatter(in[0], indices, g.y_map(), g.x_map(), g.y_shape()),
+            {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>& saved, const V& bar) const {
+    return apply(PlacementPrimitive{g, !reads_back}, {bar}, {saved.data[0]});
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return apply(*this, {*dots[0]}, {saved.data[0]});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const PlacementPrimitive&, const PlacementPrimitive&) = default;
+};
+
+/// Every value of x at the cell its index names, zeros elsewhere; see MaxUnpoolOptions.
+template <Value V>
+V max_unpool(const V& x,
+             const Tensor<Index>& indices,
+             const MaxUnpoolOptions& options,
+             int named_rank = 0) {
+  const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
+  return apply(PlacementPrimitive{g}, {x}, {IndicesOf<V>(spec::last_writers(indices, g))});
+}
+
+template <Value V>
+V max_unpool1d(const V& x, const Tensor<Index>& indices, const MaxUnpoolOptions& options) {
+  return max_unpool(x, indices, options, 1);
+}
+template <Value V>
+V max_unpool2d(const V& x, const Tensor<Index>& indices, const MaxUnpoolOptions& options) {
+  return max_unpool(x, indices, options, 2);
+}
+template <Value V>
+V max_unpool3d(const V& x, const Tensor<Index>& indices, const MaxUnpoolOptions& options) {
+  return max_unpool(x, indices, options, 3);
+}
+
+}  // namespace fenestra

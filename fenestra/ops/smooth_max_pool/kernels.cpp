@@ -1,0 +1,623 @@
+// Smooth max pooling on vectors: forward, and the two linear maps by its weights, which are
+// computed again from x instead of being stored.
+//
+// A row of windows is a vector loop over runs of the rows it looks at, taken apart into phases (see
+// pool_links.hpp); cells that do not count are -inf (for beta > 0), whose exponential is 0. Windows
+// whose extreme is not finite, or that hold a NaN, are left to plain code that follows the
+// specification.
+#include <fenestra/kernels/simd.hpp>
+
+#include <fenestra/ops/pool_links.hpp>
+#include <fenestra/ops/smooth_max_pool/kernels.hpp>
+#include <fenestra/ops/smooth_max_pool/spec.hpp>
+
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fenestra/ops/smooth_max_pool/kernels.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <fenestra/ops/pool_vectors-inl.hpp>
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#ifndef FENESTRA_SMOOTH_POOL_CALL
+#define FENESTRA_SMOOTH_POOL_CALL
+namespace fenestra::pooling {
+
+template <class T>
+struct SmoothCall {
+  Plan plan;     ///< windows from cells for forward and mix, cells from windows for spread
+  Plan windows;  ///< always windows from cells
+  Tiling tiling;
+  bool pad_zero;
+  bool normalised;
+  bool mix;
+  SmoothArguments<T> args;
+};
+
+/// One window in plain code, as the specification has it.
+template <class T>
+class PlainWindow {
+ public:
+  /// Number `number` of the cells of window `o` (flat) in the plane whose x starts at `x`.
+  PlainWindow(const SmoothCall<T>& call, const T* x, Index number, Index o)
+      : call_(call), x_(x), number_(number), o_(o) {
+    for_each_tap(call.windows.windows, o, [&](const Tap& tap) {
+      if (counts(tap)) {
+        const T z = exponent(tap);
+        extreme_ = cells_ == 0 ? z : scalar_max(extreme_, z);
+        ++cells_;
+      }
+    });
+    if (cells_ > 0 && !infinite()) {
+      for_each_tap(call.windows.windows, o, [&](const Tap& tap) {
+        if (counts(tap)) {
+          sum_ += std::exp(exponent(tap) - extreme_);
+        }
+      });
+    }
+  }
+
+  T value() const {
+    if (cells_ == 0) {
+      return T(0);
+    }
+    if (infinite()) {
+      return extreme_ / call_.args.beta;
+    }
+    T log_sum = std::log(sum_);
+    if (call_.normalised) {
+      log_sum -= std::log(static_cast<T>(cells_));
+    }
+    return (extreme_ + log_sum) / call_.args.beta;
+  }
+  /// Calls f(flat cell, weight) for every real cell.
+  template <class F>
+  void weights(const F& f) const {
+    for_each_tap(call_.windows.windows, o_, [&](const Tap& tap) {
+      if (tap.cell < 0) {
+        return;
+      }
+      const T z = exponent(tap);
+      if (infinite()) {
+        const bool near = extreme_ > T(0) && z == extreme_;
+        f(tap.cell, near ? extreme_ - extreme_ : T(0));
+      } else {
+        f(tap.cell, std::exp(z - extreme_) / sum_);
+      }
+    });
+  }
+
+ private:
+  bool counts(const Tap& tap) const { return tap.cell >= 0 || (call_.pad_zero && tap.declared); }
+  T exponent(const Tap& tap) const {
+    return tap.cell >= 0 ? call_.args.beta * x_[tap.cell * call_.windows.inner + number_] : T(0);
+  }
+  bool infinite() const { return std::isinf(extreme_); }
+
+  const SmoothCall<T>& call_;
+  const T* x_;
+  Index number_;
+  Index o_;
+  T extreme_ = T(0);
+  T sum_ = T(0);
+  Index cells_ = 0;
+};
+
+/// Numbers of one row taken apart, and of a row of windows kept for the cells of as many steps.
+template <class T>
+Index split_size(const Plan& plan, Index columns) {
+  const WindowAxis& a = plan.last();
+  return a.stride * ((columns + last_step(a)) * plan.inner + kSlack);
+}
+template <class T>
+Index window_run(const Plan& plan, Index columns) {
+  return (columns + last_step(plan.last())) * plan.inner + kSlack;
+}
+
+}  // namespace fenestra::pooling
+#endif  // FENESTRA_SMOOTH_POOL_CALL
+
+HWY_BEFORE_NAMESPACE();
+namespace fenestra::pooling {
+namespace HWY_NAMESPACE {
+
+/// The extreme of the windows of one vector, and which lanes plain code must redo.
+template <class T>
+struct Extreme {
+  hn::Vec<Wide<T>> value;
+  hn::Mask<Wide<T>> plain;
+};
+
+template <class T>
+HWY_INLINE Extreme<T> find_extreme(const T* const* runs, Index count, T beta, Index i) {
+  const Wide<T> d;
+  const auto scale = hn::Set(d, beta);
+  auto top = hn::Mul(scale, hn::LoadU(d, runs[0] + i));
+  auto sum = top;
+  for (Index s = 1; s < count; ++s) {
+    const auto z = hn::Mul(scale, hn::LoadU(d, runs[s] + i));
+    sum = hn::Add(sum, z);
+    top = hn::IfThenElse(hn::Gt(z, top), z, top);
+  }
+  // Zero times a NaN or an infinity is NaN.
+  const auto zero = hn::Mul(top, hn::Zero(d));
+  return {top, hn::Or(hn::IsNaN(sum), hn::IsNaN(zero))};
+}
+
+/// Weights e = exp(beta*x - extreme) of run s as f(e, s), and their sum.
+template <class T, class F>
+HWY_INLINE hn::Vec<Wide<T>> add_weights(
+    const T* const* runs, Index count, T beta, hn::Vec<Wide<T>> extreme, Index i, const F& f) {
+  const Wide<T> d;
+  const auto scale = hn::Set(d, beta);
+  auto sum = hn::Zero(d);
+  for (Index s = 0; s < count; ++s) {
+    const auto z = hn::Mul(scale, hn::LoadU(d, runs[s] + i));
+    const auto e = hn::Exp(d, hn::Sub(z, extreme));
+    sum = hn::Add(sum, e);
+    f(e, s);
+  }
+  return sum;
+}
+
+/// The splitter of x's rows, and what a cell that does not count is.
+template <class T>
+class Rows {
+ public:
+  void carve(Carver& carver, const SmoothCall<T>& call) {
+    ranges_ = carver.take<typename RowSplitter<T>::Range>(call.windows.last().stride);
+    offsets_ = carver.take<Index>(call.windows.last().kernel);
+  }
+  void start(const SmoothCall<T>& call, Columns columns) {
+    const WindowAxis& a = call.windows.last();
+    const T silent = call.args.beta > T(0) ? -std::numeric_limits<T>::infinity()
+                                           : std::numeric_limits<T>::infinity();
+    outside_ = {call.pad_zero ? T(0) : silent, silent};
+    splitter_.start(a, call.windows.inner, columns, ranges_);
+    const Index pitch = phase_pitch(a, columns.count(), call.windows.inner);
+    for (Index t = 0; t < a.kernel; ++t) {
+      offsets_[t] = tap_phase(a, t) * pitch + tap_step(a, t) * call.windows.inner;
+    }
+  }
+  void split(const T* row, T* to) const {
+    splitter_.fill_outside(outside_, to);
+    splitter_.split(row, to);
+  }
+  /// A direction or cotangent: nothing outside.
+  void split_plain(const T* row, T* to) const {
+    splitter_.fill_outside({T(0), T(0)}, to);
+    splitter_.split(row, to);
+  }
+  void pad(T* to) const { splitter_.fill_outside(outside_, to, true); }
+  void pad_plain(T* to) const { splitter_.fill_outside({T(0), T(0)}, to, true); }
+  const Index* offsets() const { return offsets_; }
+
+ private:
+  RowSplitter<T> splitter_;
+  Outside<T> outside_{};
+  typename RowSplitter<T>::Range* ranges_ = nullptr;
+  Index* offsets_ = nullptr;
+};
+
+/// The lanes of `mask` among the first `count`, one by one.
+template <class D, class F>
+HWY_INLINE void for_lanes(D d, hn::Mask<D> mask, Index count, const F& f) {
+  if (HWY_LIKELY(hn::AllFalse(d, mask))) {
+    return;
+  }
+  HWY_ALIGN hn::TFromD<D> lane[hn::MaxLanes(D())];
+  hn::Store(hn::IfThenElseZero(mask, hn::Set(d, hn::TFromD<D>(1))), d, lane);
+  for (Index i = 0; i < std::min(count, lanes(d)); ++i) {
+    if (lane[i] != hn::TFromD<D>(0)) {
+      f(i);
+    }
+  }
+}
+
+/// Forward, and the mix of a direction by the weights.
+template <class T, bool kMix>
+class SmoothForward {
+ public:
+  explicit SmoothForward(const SmoothCall<T>& call)
+      : call_(call),
+        plan_(call.plan),
+        split_(split_size<T>(call.plan, call.tiling.columns_per_block)) {}
+
+  Index slot_size() const { return split_ * (kMix ? 2 : 1); }
+  void carve(Carver& carver) {
+    const Index most = most_row_links(plan_) * plan_.last().kernel;
+    rows_.carve(carver, call_);
+    runs_ = carver.take<const T*>(most);
+    counts_ = carver.take<T>(call_.tiling.columns_per_block * plan_.inner + kSlack);
+  }
+  void start(Columns columns) {
+    columns_ = columns;
+    rows_.start(call_, columns);
+    const WindowAxis& a = plan_.last();
+    fill(counts_, columns.count() * plan_.inner + kSlack, T(1));
+    for (Index o = columns.begin; o < columns.end; ++o) {
+      const Window w = a.window(o);
+      const Index count = call_.pad_zero ? real_taps({w.first + a.pad_low, w.step, w.taps},
+                                                     a.in + a.pad_low + a.pad_high)
+                                         : real_taps(w, a.in);
+      fill(counts_ + (o - columns.begin) * plan_.inner,
+           plan_.inner,
+           static_cast<T>(std::max<Index>(count, 1)));
+    }
+  }
+  void prepare(T* slot, Index plane, Index source_row) const {
+    const Index at = plane * plan_.source_plane_size() + source_row * plan_.source_row_size();
+    rows_.split(call_.args.x + at, slot);
+    if constexpr (kMix) {
+      rows_.split_plain(call_.args.v + at, slot + split_);
+    }
+  }
+  void pad(T* slot) const {
+    rows_.pad(slot);
+    if constexpr (kMix) {
+      rows_.pad_plain(slot + split_);
+    }
+  }
+  void emit(const SlotLink* links, Index count, const T* slots, Index plane, Index dest_row) const {
+    T* out = call_.args.out + plane * plan_.dest_plane_size() + dest_row * plan_.dest_row_size() +
+             columns_.begin * plan_.inner;
+    const Index n = columns_.count() * plan_.inner;
+    if (count == 0) {
+      fill(out, n, T(0));
+      return;
+    }
+    Index runs = 0;
+    for (Index l = 0; l < count; ++l) {
+      for (Index t = 0; t < plan_.last().kernel; ++t) {
+        runs_[runs++] = slots + links[l].slot * slot_size() + rows_.offsets()[t];
+      }
+    }
+    const Wide<T> d;
+    const T beta = call_.args.beta;
+    for_padded(d, n, [&](Index i, Index part) HWY_ATTR {
+      const Extreme<T> extreme = find_extreme(runs_, runs, beta, i);
+      auto mixed = hn::Zero(d);
+      const auto sum = add_weights(
+          runs_, runs, beta, extreme.value, i, [&](hn::Vec<Wide<T>> e, Index s) HWY_ATTR {
+            if constexpr (kMix) {
+              // A weight of zero silences its cell even where v is infinite.
+              const auto v = hn::LoadU(d, runs_[s] + split_ + i);
+              mixed = hn::Add(mixed, hn::IfThenElseZero(hn::Ne(e, hn::Zero(d)), hn::Mul(e, v)));
+            }
+          });
+      if constexpr (kMix) {
+        store_part(d, hn::Div(mixed, sum), out + i, part);
+      } else {
+        auto log_sum = hn::Log(d, sum);
+        if (call_.normalised) {
+          const auto cells = hn::Mul(hn::Set(d, static_cast<T>(count)), hn::LoadU(d, counts_ + i));
+          log_sum = hn::Sub(log_sum, hn::Log(d, cells));
+        }
+        store_part(d, hn::Div(hn::Add(extreme.value, log_sum), hn::Set(d, beta)), out + i, part);
+      }
+      for_lanes(d, extreme.plain, part, [&](Index lane) {
+        out[i + lane] = plain(plane, dest_row, i + lane);
+      });
+    });
+  }
+
+ private:
+  T plain(Index plane, Index dest_row, Index i) const {
+    const Index column = columns_.begin + i / plan_.inner;
+    const Index number = i % plan_.inner;
+    const PlainWindow<T> window(call_,
+                                call_.args.x + plane * plan_.source_plane_size(),
+                                number,
+                                dest_row * plan_.last().out + column);
+    if constexpr (!kMix) {
+      return window.value();
+    }
+    T sum(0);
+    window.weights([&](Index cell, T weight) {
+      if (weight != T(0)) {
+        sum +=
+            weight * call_.args.v[plane * plan_.source_plane_size() + cell * plan_.inner + number];
+      }
+    });
+    return sum;
+  }
+
+  const SmoothCall<T>& call_;
+  const Plan& plan_;
+  const Index split_;
+  Columns columns_;
+  Rows<T> rows_;
+  const T** runs_ = nullptr;
+  T* counts_ = nullptr;
+};
+
+/// Each cell adds p*u of the windows that see it. A prepared row holds, per window, the extreme and
+/// u over the sum of the weights; NaN as the extreme marks a window for plain code, a quotient of 0
+/// one that is not there.
+template <class T>
+class SmoothSpread {
+ public:
+  explicit SmoothSpread(const SmoothCall<T>& call)
+      : call_(call),
+        plan_(call.plan),
+        a_(call.plan.last()),
+        inner_(call.plan.inner),
+        run_(window_run<T>(call.plan, call.tiling.columns_per_block)),
+        most_windows_(call.tiling.columns_per_block + last_step(call.plan.last())),
+        split_(split_size<T>(call.windows, most_windows_)) {}
+
+  Index slot_size() const { return 2 * run_; }
+  void carve(Carver& carver) {
+    const Index most = most_row_links(call_.windows);
+    rows_.carve(carver, call_);
+    links_ = carver.take<RowLink>(most);
+    spare_ = carver.take<RowLink>(most);
+    buffers_ = carver.take<T>(most * split_);
+    runs_ = carver.take<const T*>(most * a_.kernel);
+    cells_ = carver.take<T>(call_.tiling.columns_per_block * inner_ + kSlack);
+    phases_ = carver.take<T>(a_.stride * phase_size(call_.tiling.columns_per_block));
+    sources_ = carver.take<const T*>(most_row_links(plan_) * a_.kernel);
+  }
+  void start(Columns columns) {
+    columns_ = columns;
+    const Index first = columns.begin - last_step(a_);
+    windows_.begin = std::clamp<Index>(first, 0, a_.out);
+    windows_.end = std::clamp<Index>(columns.end, windows_.begin, a_.out);
+    lead_ = std::min((windows_.begin - first) * inner_, run_);
+    if (windows_.count() > 0) {
+      rows_.start(call_, windows_);
+    }
+  }
+  void pad(T*) const {}
+  void prepare(T* slot, Index plane, Index window_row) {
+    const Wide<T> d;
+    T* extremes = slot;
+    T* quotients = slot + run_;
+    fill(slot, 2 * run_, T(0));
+    const Index n = windows_.count() * inner_;
+    if (n == 0) {
+      return;
+    }
+    const T* x = call_.args.x + plane * plan_.dest_plane_size();
+    const Index count = row_links(call_.windows, window_row, links_, spare_);
+    Index runs = 0;
+    for (Index l = 0; l < count; ++l) {
+      T* buffer = buffers_ + l * split_;
+      if (links_[l].source < 0) {
+        rows_.pad(buffer);
+      } else {
+        rows_.split(x + links_[l].source * plan_.dest_row_size(), buffer);
+      }
+      for (Index t = 0; t < a_.kernel; ++t) {
+        runs_[runs++] = buffer + rows_.offsets()[t];
+      }
+    }
+    if (runs == 0) {
+      return;
+    }
+    const T* u = call_.args.v + plane * plan_.source_plane_size() +
+                 window_row * plan_.source_row_size() + windows_.begin * inner_;
+    const T beta = call_.args.beta;
+    for_padded(d, n, [&](Index i, Index part) HWY_ATTR {
+      const Extreme<T> extreme = find_extreme(runs_, runs, beta, i);
+      const auto sum =
+          add_weights(runs_, runs, beta, extreme.value, i, [](hn::Vec<Wide<T>>, Index) HWY_ATTR {});
+      const auto marked = hn::IfThenElse(
+          extreme.plain, hn::Set(d, std::numeric_limits<T>::quiet_NaN()), extreme.value);
+      HWY_ALIGN T seeds[hn::MaxLanes(Wide<T>())] = {};
+      std::memcpy(seeds, u + i, static_cast<std::size_t>(part) * sizeof(T));
+      store_part(d, marked, extremes + lead_ + i, part);
+      store_part(d, hn::Div(hn::Load(d, seeds), sum), quotients + lead_ + i, part);
+    });
+  }
+  void emit(const SlotLink* links, Index count, const T* slots, Index plane, Index dest_row) const {
+    const Index at = plane * plan_.dest_plane_size() + dest_row * plan_.dest_row_size();
+    const T* x = call_.args.x + at;
+    T* row = call_.args.out + at;
+    const Index n = columns_.count() * inner_;
+    const Index pitch = phase_size(columns_.count());
+    const Wide<T> d;
+    const auto beta = hn::Set(d, call_.args.beta);
+    for (Index phase = 0; phase < a_.stride; ++phase) {
+      Index sources = 0;
+      for (Index l = 0; l < count; ++l) {
+        for (Index t = a_.kernel - 1; t >= 0; --t) {
+          if (tap_phase(a_, t) == phase) {
+            sources_[sources++] =
+                slots + links[l].slot * slot_size() + (last_step(a_) - tap_step(a_, t)) * inner_;
+          }
+        }
+      }
+      load_cells(x, phase);
+      T* out = phases_ + phase * pitch;
+      for_padded(d, n, [&](Index i, Index) HWY_ATTR {
+        const auto z = hn::Mul(beta, hn::LoadU(d, cells_ + i));
+        auto sum = hn::Zero(d);
+        auto marks = hn::Zero(d);
+        for (Index s = 0; s < sources; ++s) {
+          const auto extreme = hn::LoadU(d, sources_[s] + i);
+          const auto quotient = hn::LoadU(d, sources_[s] + run_ + i);
+          marks = hn::Add(marks, hn::Mul(extreme, hn::Zero(d)));
+          const auto e = hn::Exp(d, hn::Sub(z, extreme));
+          sum =
+              hn::Add(sum, hn::IfThenElseZero(hn::Ne(quotient, hn::Zero(d)), hn::Mul(e, quotient)));
+        }
+        hn::StoreU(sum, d, out + i);
+        for_lanes(d, hn::IsNaN(marks), n - i, [&](Index lane) {
+          const Index cell =
+              (columns_.begin + (i + lane) / inner_) * a_.stride + phase - a_.pad_low;
+          if (a_.is_real(cell)) {
+            out[i + lane] = plain(links, count, plane, dest_row, cell, (i + lane) % inner_);
+          }
+        });
+      });
+    }
+    merge_row(phases_, pitch, a_, inner_, columns_, row);
+  }
+
+ private:
+  Index phase_size(Index columns) const { return columns * inner_ + kSlack; }
+  /// The cells of one phase, 0 where the phase leaves the row.
+  void load_cells(const T* x, Index phase) const {
+    fill(cells_, columns_.count() * inner_ + kSlack, T(0));
+    for (Index j = 0; j < columns_.count(); ++j) {
+      const Index cell = (columns_.begin + j) * a_.stride + phase - a_.pad_low;
+      if (a_.is_real(cell)) {
+        for (Index c = 0; c < inner_; ++c) {
+          cells_[j * inner_ + c] = x[cell * inner_ + c];
+        }
+      }
+    }
+  }
+  T plain(const SlotLink* links, Index count, Index plane, Index dest_row, Index cell, Index number)
+      const {
+    const T* x = call_.args.x + plane * plan_.dest_plane_size();
+    const T* u = call_.args.v + plane * plan_.source_plane_size();
+    const Index flat = dest_row * a_.in + cell;
+    T sum(0);
+    for (Index l = 0; l < count; ++l) {
+      for_each_link(a_, true, cell, false, [&](Index o, Index, Index) {
+        const Index window = links[l].source_row * a_.out + o;
+        const PlainWindow<T> weights(call_, x, number, window);
+        weights.weights([&](Index seen, T weight) {
+          if (seen == flat) {
+            sum += weight * u[window * inner_ + number];
+          }
+        });
+      });
+    }
+    return sum;
+  }
+
+  const SmoothCall<T>& call_;
+  const Plan& plan_;
+  const WindowAxis a_;
+  const Index inner_;
+  const Index run_;
+  const Index most_windows_;
+  const Index split_;
+  Columns columns_;
+  Columns windows_;
+  Index lead_ = 0;
+  Rows<T> rows_;
+  RowLink* links_ = nullptr;
+  RowLink* spare_ = nullptr;
+  T* buffers_ = nullptr;
+  const T** runs_ = nullptr;
+  T* cells_ = nullptr;
+  T* phases_ = nullptr;
+  const T** sources_ = nullptr;
+};
+
+template <class T>
+void smooth_rows(const SmoothCall<T>& call, Index begin, Index end) {
+  const auto run = [&](auto op) { run_tiles<T>(call.plan, call.tiling, op, begin, end); };
+  if (call.plan.to_cells) {
+    run(SmoothSpread<T>(call));
+  } else if (call.mix) {
+    run(SmoothForward<T, true>(call));
+  } else {
+    run(SmoothForward<T, false>(call));
+  }
+}
+
+void smooth_rows_f32(const SmoothCall<float>& c, Index b, Index e) { smooth_rows(c, b, e); }
+void smooth_rows_f64(const SmoothCall<double>& c, Index b, Index e) { smooth_rows(c, b, e); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fenestra::pooling
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fenestra {
+namespace pooling {
+
+HWY_EXPORT(smooth_rows_f32);
+HWY_EXPORT(smooth_rows_f64);
+
+namespace {
+
+/// The best instruction set of this machine.
+void run_rows_on(const SmoothCall<float>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(smooth_rows_f32)(call, begin, end);
+}
+void run_rows_on(const SmoothCall<double>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(smooth_rows_f64)(call, begin, end);
+}
+
+const char* accept(const SmoothProblem&) { return nullptr; }
+
+template <class T>
+void run_rows(const SmoothProblem& problem, const SmoothArguments<T>& args) noexcept {
+  const SmoothMaxPoolGeometry& g = problem.geometry;
+  const bool pad_zero = g.pad_cells == PadCells::zero;
+  const bool spread = problem.direction == SmoothDirection::spread;
+  const bool mix = problem.direction == SmoothDirection::mix;
+  SmoothCall<T> call{Plan(g.pool, spread, pad_zero && !spread),
+                     Plan(g.pool, false, pad_zero),
+                     Tiling{},
+                     pad_zero,
+                     g.normalised,
+                     mix,
+                     args};
+  call.tiling = make_tiling(call.plan, [&](Index columns) {
+    const Index numbers = spread ? 2 * window_run<T>(call.plan, columns)
+                                 : split_size<T>(call.plan, columns) * (mix ? 2 : 1);
+    return numbers * static_cast<Index>(sizeof(T));
+  });
+  for_tiles(call.plan, call.tiling, [&](Index b, Index e) { run_rows_on(call, b, e); });
+}
+
+/// The specification on copies of the arguments.
+template <class T>
+void run_spec(const SmoothProblem& problem, const SmoothArguments<T>& args) noexcept {
+  const SmoothMaxPoolGeometry& g = problem.geometry;
+  const auto tensor = [](const T* data, const Shape& shape) {
+    return Tensor<T>(shape, std::span<const T>(data, static_cast<std::size_t>(*shape.elements())));
+  };
+  const Tensor<T> x = tensor(args.x, g.pool.x_shape());
+  const bool spread = problem.direction == SmoothDirection::spread;
+  const Tensor<T> v = problem.direction == SmoothDirection::forward
+                          ? x
+                          : tensor(args.v, spread ? g.pool.y_shape() : g.pool.x_shape());
+  if (spread) {
+    std::fill_n(args.out, x.size(), T(0));
+  }
+  spec::for_each_window(g.pool, [&](Index n, Index c, Index o) {
+    const auto window = spec::smooth_window(x, args.beta, g, n, c, o);
+    const Index at = g.pool.y_map().at(n, c, o);
+    if (!spread) {
+      args.out[at] = problem.direction == SmoothDirection::forward ? window.value
+                                                                   : spec::weighted_sum(window, v);
+      return;
+    }
+    for (const auto& cell : window.cells) {
+      if (cell.offset >= 0) {
+        args.out[cell.offset] += cell.weight * v[at];
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace pooling
+
+template <class T>
+std::span<const SmoothCandidate<T>> smooth_max_pool_candidates() {
+  using namespace pooling;
+  constexpr bool f32 = std::is_same_v<T, float>;
+  static constexpr SmoothCandidate<T> candidates[] = {
+      {f32 ? "smooth_max_pool_f32_rows" : "smooth_max_pool_f64_rows", accept, run_rows<T>},
+      {f32 ? "smooth_max_pool_f32_spec" : "smooth_max_pool_f64_spec", accept, run_spec<T>},
+  };
+  return candidates;
+}
+
+template std::span<const SmoothCandidate<float>> smooth_max_pool_candidates<float>();
+template std::span<const SmoothCandidate<double>> smooth_max_pool_candidates<double>();
+
+}  // namespace fenestra
+#endif  // HWY_ONCE

@@ -1,0 +1,204 @@
+// Smooth max pooling on any value type, and the closed family of its derivatives.
+//
+// With p = softmax(beta*x) in each window, S(v) = sum p*v (mix) and A(u) = the p-weighted spread of
+// u back to the cells:
+//   y:  x_bar = A(y_bar), y_dot = S(x_dot), dy/dbeta = (S(x) - y)/beta
+//   dS(v) = S(dv) + beta*(S(v*dx) - S(v)*S(dx)) + dbeta*(S(v*x) - S(v)*S(x))
+//   dA(u) = A(du) + beta*(dx*A(u) - A(u*S(dx))) + dbeta*(x*A(u) - A(u*S(x)))
+// so mix, spread and products are enough for every order, and no weight is ever stored.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/reduce/reduce.hpp>
+#include <fenestra/ops/smooth_max_pool/geometry.hpp>
+#include <fenestra/ops/smooth_max_pool/spec.hpp>
+
+#include <limits>
+
+namespace fenestra {
+
+/// Every candidate of every direction, for float and double.
+FENESTRA_API std::vector<KernelChoice> smooth_max_pool_kernels(const SmoothMaxPoolGeometry& g);
+
+/// Chooses a candidate and runs it; compiled for float and double. `v` is null for forward. `out`
+/// is overwritten whole.
+template <KernelScalar T>
+FENESTRA_API void run_smooth_max_pool(SmoothDirection direction,
+                         const SmoothMaxPoolGeometry& g,
+                         const T* x,
+                         const T* v,
+                         T beta,
+                         T* out);
+
+/// Inputs: x, beta, and for mix and spread the linear argument.
+struct SmoothMaxPoolPrimitive {
+  static constexpr std::string_view name = "smooth_max_pool";
+  SmoothDirection direction = SmoothDirection::forward;
+  SmoothMaxPoolGeometry g;
+
+  std::string_view display_name() const {
+    switch (direction) {
+      case SmoothDirection::forward: return name;
+      case SmoothDirection::mix: return "smooth_max_pool_mix";
+      case SmoothDirection::spread: return "smooth_max_pool_spread";
+    }
+    return name;
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> out = Tensor<T>::uninitialised(
+          direction == SmoothDirection::spread ? g.pool.x_shape() : g.pool.y_shape());
+      const T* v = direction == SmoothDirection::forward ? nullptr : in[2].data();
+      run_smooth_max_pool(direction, g, in[0].data(), v, in[1][0], out.mutable_data());
+      return {std::move(out), {}};
+    } else if constexpr (Transcendental<T>) {
+      switch (direction) {
+        case SmoothDirection::forward: return {spec::smooth_max_pool(in[0], in[1], g), {}};
+        case SmoothDirection::mix: return {spec::smooth_mix(in[0], in[1], in[2], g), {}};
+        case SmoothDirection::spread: return {spec::smooth_spread(in[0], in[1], in[2], g), {}};
+      }
+    }
+    throw Error(ErrorCode::dtype_mismatch,
+                "smooth_max_pool: this scalar has no exp and log\n  fix: float or double");
+  }
+
+  template <class V>
+  V vjp(int i, const Saved<V>& s, const V& bar) const {
+    const V& x = s[0];
+    const V& beta = s[1];
+    const auto mix = [&](const V& v) { return member(SmoothDirection::mix, x, beta, v); };
+    const auto spread = [&](const V& u) { return member(SmoothDirection::spread, x, beta, u); };
+    switch (direction) {
+      case SmoothDirection::forward: return i == 0 ? spread(bar) : sum(mul(bar, slope(s)));
+      case SmoothDirection::mix: {
+        const V& v = s[2];
+        if (i == 2) {
+          return spread(bar);
+        }
+        if (i == 0) {
+          return mul(beta, sub(mul(v, spread(bar)), spread(mul(bar, mix(v)))));
+        }
+        return sum(mul(bar, sub(mix(mul(v, x)), mul(mix(v), mix(x)))));
+      }
+      case SmoothDirection::spread: {
+        const V& u = s[2];
+        if (i == 2) {
+          return mix(bar);
+        }
+        if (i == 0) {
+          return mul(beta, sub(mul(bar, spread(u)), spread(mul(u, mix(bar)))));
+        }
+        return sum(mul(bar, sub(mul(x, spread(u)), spread(mul(u, mix(x))))));
+      }
+    }
+    return bar;
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& s, std::span<const std::optional<V>> dots) const {
+    const V& x = s[0];
+    const V& beta = s[1];
+    const auto mix = [&](const V& v) { return member(SmoothDirection::mix, x, beta, v); };
+    const auto spread = [&](const V& u) { return member(SmoothDirection::spread, x, beta, u); };
+    OptionalSum<V> total;
+    switch (direction) {
+      case SmoothDirection::forward:
+        if (dots[0]) {
+          total.add_term(mix(*dots[0]));
+        }
+        if (dots[1]) {
+          total.add_term(mul(*dots[1], slope(s)));
+        }
+        break;
+      case SmoothDirection::mix: {
+        const V& v = s[2];
+        if (dots[2]) {
+          total.add_term(mix(*dots[2]));
+        }
+        if (dots[0]) {
+          total.add_term(mul(beta, sub(mix(mul(v, *dots[0])), mul(mix(v), mix(*dots[0])))));
+        }
+        if (dots[1]) {
+          total.add_term(mul(*dots[1], sub(mix(mul(v, x)), mul(mix(v), mix(x)))));
+        }
+        break;
+      }
+      case SmoothDirection::spread: {
+        const V& u = s[2];
+        if (dots[2]) {
+          total.add_term(spread(*dots[2]));
+        }
+        if (dots[0]) {
+          total.add_term(mul(beta, sub(mul(*dots[0], spread(u)), spread(mul(u, mix(*dots[0]))))));
+        }
+        if (dots[1]) {
+          total.add_term(mul(*dots[1], sub(mul(x, spread(u)), spread(mul(u, mix(x))))));
+        }
+        break;
+      }
+    }
+    return total.take();
+  }
+  bool needs(int i, int what) const {
+    if (direction == SmoothDirection::forward) {
+      return what != kOutput || i == 1;
+    }
+    return what != kOutput;
+  }
+  friend bool operator==(const SmoothMaxPoolPrimitive&, const SmoothMaxPoolPrimitive&) = default;
+
+ private:
+  template <class V>
+  V member(SmoothDirection to, const V& x, const V& beta, const V& v) const {
+    return apply(SmoothMaxPoolPrimitive{to, g}, {x, beta, v});
+  }
+  /// dy/dbeta = (S(x) - y)/beta, 0 where y is infinite and carries no gradient.
+  template <class V>
+  V slope(const Saved<V>& s) const {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const V difference = sub(member(SmoothDirection::mix, s[0], s[1], s[0]), *s.y);
+    return div(gate({.low = -kInfinity, .high = kInfinity}, difference, *s.y), s[1]);
+  }
+};
+
+/// With a differentiable sharpness: `beta` is a value of rank 0 and wins over `options.beta`.
+template <Value X, Value B>
+CommonValue<X, B> smooth_max_pool(const X& x,
+                                  const B& beta,
+                                  SmoothMaxPoolOptions options,
+                                  int named_rank = 0) {
+  using V = CommonValue<X, B>;
+  require_shape("smooth_max_pool", "beta", beta, Shape{});
+  if constexpr (std::floating_point<ScalarOf<V>>) {
+    options.beta = static_cast<double>(bottom(beta)[0]);
+  }
+  const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
+  return apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, g}, {V(x), V(beta)});
+}
+
+/// (1/beta) log(sum of exp(beta*x)) over each window; see SmoothMaxPoolOptions.
+template <Value V>
+V smooth_max_pool(const V& x, const SmoothMaxPoolOptions& options, int named_rank = 0) {
+  const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
+  return apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, g},
+               {x, scalar_constant<V>(from_double<ScalarOf<V>>(options.beta))});
+}
+
+template <Value V>
+V smooth_max_pool1d(const V& x, const SmoothMaxPoolOptions& options) {
+  return smooth_max_pool(x, options, 1);
+}
+template <Value V>
+V smooth_max_pool2d(const V& x, const SmoothMaxPoolOptions& options) {
+  return smooth_max_pool(x, options, 2);
+}
+template <Value V>
+V smooth_max_pool3d(const V& x, const SmoothMaxPoolOptions& options) {
+  return smooth_max_pool(x, options, 3);
+}
+
+}  // namespace fenestra
