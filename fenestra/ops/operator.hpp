@@ -41,6 +41,7 @@ struct TensorInfo {
 enum class Algebra {
   multilinear,       ///< linear in each input: a difference quotient of any step is exact
   piecewise_linear,  ///< linear away from ties
+  rational,          ///< field operations only, so exact in rationals, but curved
   transcendental,    ///< leaves the rationals
 };
 
@@ -49,6 +50,18 @@ template <class T>
 struct Inputs {
   std::vector<Tensor<T>> values;
   std::vector<Tensor<Index>> data;
+};
+
+/// One example with its answer, as the contract or a person computed it: what an operator may offer
+/// as `answers()`, for what consistency alone cannot see.
+struct KnownAnswer {
+  std::string_view problem;
+  std::vector<std::vector<double>> inputs;  ///< one list per differentiable input
+  std::vector<double> y;
+  std::vector<double> y_bar = {};              ///< empty where no gradient is stated
+  std::vector<std::vector<double>> bars = {};  ///< one list per input; the first ones suffice
+  std::vector<std::vector<Index>> data = {};
+  double half_unit = 0;  ///< half a unit of the last digit printed; 0: the answer is exact
 };
 
 struct Costs {
@@ -60,8 +73,9 @@ struct Costs {
 /// specification.
 ///
 /// Optional, asked for with `requires`: layout, batched, with_layout, single_sample (operators on
-/// activations), groups and one_group, windows, costs, data and data_limit, scalar_value,
-/// size_complaint, terms or error_bound (rounding), call<V> (the operator on any value type, where
+/// activations), groups and one_group, windows, costs, data with data_limit and
+/// data_least (the values of integer inputs), positive (inputs with a one-sided domain), scalar_value,
+/// size_complaint, answers, terms or error_bound (rounding), call<V> (the operator on any value type, where
 /// the three templates are loops of their own).
 template <class Op>
 concept Operator = requires(const typename Op::Geometry& g,

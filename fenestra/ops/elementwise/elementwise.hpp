@@ -1,0 +1,422 @@
+// The elementwise operators on any value type, with broadcasting: functions, derivative rules and
+// operators.
+//
+// A derivative is written with the same functions, so all orders follow. `gate` is the derivative
+// of relu, clip and their like; `winner_gate` of min and max, whose ties go to the first argument.
+#pragma once
+
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/elementwise/broadcast.hpp>
+#include <fenestra/ops/elementwise/evaluate.hpp>
+#include <fenestra/ops/elementwise/functions.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+
+#include <limits>
+#include <string>
+#include <tuple>
+
+namespace fenestra {
+
+/// A constant of rank 0 on the level of V.
+template <Value V>
+V scalar_constant(const ScalarOf<V>& value) {
+  return V(Tensor<ScalarOf<V>>(Shape{}, value));
+}
+
+template <Value V>
+V unary(const UnaryCall& call, const V& x);
+template <Value V>
+V gate(const GateCall& call, const V& u, const V& x);
+template <Value A, Value B>
+CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b);
+
+// --- The functions ------------------------------
+
+template <Value V>
+V neg(const V& x) {
+  return unary({UnaryFunction::neg}, x);
+}
+template <Value V>
+V exp(const V& x) {
+  return unary({UnaryFunction::exp}, x);
+}
+template <Value V>
+V log(const V& x) {
+  return unary({UnaryFunction::log}, x);
+}
+template <Value V>
+V sqrt(const V& x) {
+  return unary({UnaryFunction::sqrt}, x);
+}
+template <Value V>
+V abs(const V& x) {
+  return unary({UnaryFunction::abs}, x);
+}
+/// -1, 0 or 1; its derivative is 0 everywhere.
+template <Value V>
+V sign(const V& x) {
+  return unary({UnaryFunction::sign}, x);
+}
+template <Value V>
+V relu(const V& x) {
+  return unary({UnaryFunction::relu}, x);
+}
+template <Value V>
+V leaky_relu(const V& x, double negative_slope = 0.01) {
+  return unary({UnaryFunction::leaky_relu, negative_slope}, x);
+}
+template <Value V>
+V sigmoid(const V& x) {
+  return unary({UnaryFunction::sigmoid}, x);
+}
+template <Value V>
+V tanh(const V& x) {
+  return unary({UnaryFunction::tanh}, x);
+}
+template <Value V>
+V normal_cdf(const V& x) {
+  return unary({UnaryFunction::normal_cdf}, x);
+}
+/// x * normal_cdf(x), the exact form.
+template <Value V>
+V gelu(const V& x) {
+  return unary({UnaryFunction::gelu}, x);
+}
+template <Value V>
+V silu(const V& x) {
+  return unary({UnaryFunction::silu}, x);
+}
+template <Value V>
+V hard_sigmoid(const V& x) {
+  return unary({UnaryFunction::hard_sigmoid}, x);
+}
+/// log(1 + exp(x)) without overflow.
+template <Value V>
+V softplus(const V& x) {
+  return unary({UnaryFunction::softplus}, x);
+}
+inline void require_clip_bounds(double least, double largest) {
+  if (!(least <= largest)) {
+    throw Error("clip",
+                {.code = ErrorCode::invalid_extent, .argument = Argument::none},
+                "clip: least = " + std::to_string(least) + ", largest = " +
+                    std::to_string(largest) + "\n  fix: least <= largest, neither a NaN");
+  }
+}
+/// min(max(x, least), largest); an infinite bound is none.
+template <Value V>
+V clip(const V& x, double least, double largest) {
+  require_clip_bounds(least, largest);
+  return unary({UnaryFunction::clip, least, largest}, x);
+}
+/// x^p with a constant exponent.
+template <Value V>
+V power(const V& x, double p) {
+  return unary({UnaryFunction::power, p}, x);
+}
+/// x times a constant.
+template <Value V>
+V scale(const V& x, double factor) {
+  return unary({UnaryFunction::scale, factor}, x);
+}
+
+template <Value A, Value B>
+auto add(const A& a, const B& b) {
+  return binary(BinaryFunction::add, a, b);
+}
+template <Value A, Value B>
+auto sub(const A& a, const B& b) {
+  return binary(BinaryFunction::sub, a, b);
+}
+template <Value A, Value B>
+auto mul(const A& a, const B& b) {
+  return binary(BinaryFunction::mul, a, b);
+}
+template <Value A, Value B>
+auto div(const A& a, const B& b) {
+  return binary(BinaryFunction::div, a, b);
+}
+template <Value A, Value B>
+auto pow(const A& a, const B& b) {
+  return binary(BinaryFunction::pow, a, b);
+}
+/// Elementwise; the first argument wins ties, NaN wins over numbers.
+template <Value A, Value B>
+auto minimum(const A& a, const B& b) {
+  return binary(BinaryFunction::min, a, b);
+}
+template <Value A, Value B>
+auto maximum(const A& a, const B& b) {
+  return binary(BinaryFunction::max, a, b);
+}
+
+template <Value V>
+V operator-(const V& x) {
+  return neg(x);
+}
+template <Value A, Value B>
+auto operator+(const A& a, const B& b) {
+  return add(a, b);
+}
+template <Value A, Value B>
+auto operator-(const A& a, const B& b) {
+  return sub(a, b);
+}
+template <Value A, Value B>
+auto operator*(const A& a, const B& b) {
+  return mul(a, b);
+}
+template <Value A, Value B>
+auto operator/(const A& a, const B& b) {
+  return div(a, b);
+}
+
+/// x / n for a count n, exact in every field.
+template <Value V>
+V divide_by_count(const V& x, Index n) {
+  return div(x, scalar_constant<V>(from_index<ScalarOf<V>>(n)));
+}
+
+// --- Primitives ------------------------------
+
+/// u * [x inside], see GateCall. Linear in u; constant in x almost everywhere.
+struct GatePrimitive {
+  static constexpr std::string_view name = "gate";
+  GateCall call;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    return {evaluate_gate(call, in[0], in[1]), {}};
+  }
+  template <class V>
+  V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    return i == 0 ? gate(call, y_bar, saved[1]) : zeros_like(y_bar);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    if (!dots[0]) {
+      return std::nullopt;
+    }
+    return gate(call, *dots[0], saved[1]);
+  }
+  static constexpr bool needs(int i, int what) { return i == 0 && what == 1; }
+  friend bool operator==(const GatePrimitive&, const GatePrimitive&) = default;
+};
+
+struct UnaryPrimitive {
+  static constexpr std::string_view name = "unary";
+  UnaryCall call;
+
+  std::string_view display_name() const { return function_name(call.f); }
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    return {evaluate_unary(call, in[0]), {}};
+  }
+  /// f'(x) * u: the Jacobian is diagonal, so this is both the VJP and the JVP.
+  template <class V>
+  V times_slope(const Saved<V>& s, const V& u) const {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const auto one = [] { return scalar_constant<V>(ScalarOf<V>(1)); };
+    switch (call.f) {
+      case UnaryFunction::neg: return neg(u);
+      case UnaryFunction::exp: return mul(u, *s.y);
+      case UnaryFunction::log: return div(u, s[0]);
+      case UnaryFunction::sqrt: return div(u, scale(*s.y, 2));
+      case UnaryFunction::abs: return mul(u, sign(s[0]));
+      case UnaryFunction::sign: return zeros_like(u);
+      case UnaryFunction::relu: return gate({.low = 0, .high = kInfinity}, u, *s.y);
+      case UnaryFunction::leaky_relu:
+        return gate({.low = 0, .high = kInfinity, .outside = call.a}, u, s[0]);
+      case UnaryFunction::sigmoid: return mul(u, mul(*s.y, sub(one(), *s.y)));
+      case UnaryFunction::tanh: return mul(u, sub(one(), mul(*s.y, *s.y)));
+      case UnaryFunction::normal_cdf: return mul(u, density(s[0]));
+      case UnaryFunction::gelu: return mul(u, add(normal_cdf(s[0]), mul(s[0], density(s[0]))));
+      case UnaryFunction::silu: {
+        const V y = sigmoid(s[0]);
+        return mul(u, mul(y, add(one(), mul(s[0], sub(one(), y)))));
+      }
+      case UnaryFunction::hard_sigmoid:
+        return divide_by_count(gate({.low = -3, .high = 3}, u, s[0]), 6);
+      case UnaryFunction::clip:
+        return gate({.low = call.a, .high = call.b, .closed = true}, u, s[0]);
+      case UnaryFunction::power:
+        if (call.a == 0) {
+          return zeros_like(u);
+        }
+        if (call.a == 1) {
+          return u;
+        }
+        return mul(u, scale(power(s[0], call.a - 1), call.a));
+      case UnaryFunction::scale: return scale(u, call.a);
+      case UnaryFunction::softplus: return mul(u, sigmoid(s[0]));
+    }
+    return u;
+  }
+  template <class V>
+  V vjp(int, const Saved<V>& saved, const V& y_bar) const {
+    return times_slope(saved, y_bar);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    if (call.f == UnaryFunction::sign) {
+      return std::nullopt;
+    }
+    return times_slope(saved, *dots[0]);
+  }
+  bool needs(int, int what) const {
+    switch (call.f) {
+      case UnaryFunction::neg:
+      case UnaryFunction::sign:
+      case UnaryFunction::scale: return false;
+      case UnaryFunction::exp:
+      case UnaryFunction::sqrt:
+      case UnaryFunction::relu:
+      case UnaryFunction::sigmoid:
+      case UnaryFunction::tanh: return what == kOutput;
+      default: return what == 0;
+    }
+  }
+  friend bool operator==(const UnaryPrimitive&, const UnaryPrimitive&) = default;
+
+ private:
+  /// exp(-x^2/2)/sqrt(2 pi)
+  template <class V>
+  static V density(const V& x) {
+    using T = ScalarOf<V>;
+    if constexpr (detail::HasSqrt<T> && Transcendental<T>) {
+      const T factor = inv_sqrt_pi<T>() * scalar_sqrt(T(T(1) / T(2)));
+      return mul(exp(scale(mul(x, x), -0.5)), scalar_constant<V>(factor));
+    } else {
+      spec::detail::throw_no_function("normal_cdf");
+    }
+  }
+};
+
+/// u where the chosen argument of a minimum or maximum won, 0 elsewhere. Linear in u.
+struct WinnerGatePrimitive {
+  static constexpr std::string_view name = "winner_gate";
+  BinaryFunction f = BinaryFunction::max;
+  bool first = true;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    const auto& [u, a, b] = std::tie(in[0], in[1], in[2]);
+    Tensor<T> y = u;
+    const BroadcastLoop<2> loop(u.shape(), {a.shape(), b.shape()});
+    T* out = y.mutable_data();
+    const Index n = y.size() == 0 ? 0 : loop.inner();
+    for (Index run = 0; n > 0 && run < loop.outer(); ++run) {
+      const T* from_a = a.data() + loop.offset(0, run);
+      const T* from_b = b.data() + loop.offset(1, run);
+      for (Index i = 0; i < n; ++i) {
+        const T& p = from_a[i * loop.inner_step(0)];
+        const T& q = from_b[i * loop.inner_step(1)];
+        const bool second_wins = f == BinaryFunction::max ? beats(q, p) : beats(T(-q), T(-p));
+        if (second_wins == first) {
+          out[run * n + i] = T(0);
+        }
+      }
+    }
+    return {std::move(y), {}};
+  }
+  template <class V>
+  V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    if (i == 0) {
+      return apply(*this, {y_bar, saved[1], saved[2]});
+    }
+    return zeros_like(saved[i]);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    if (!dots[0]) {
+      return std::nullopt;
+    }
+    return apply(*this, {*dots[0], saved[1], saved[2]});
+  }
+  static constexpr bool needs(int i, int what) {
+    return what == 1 || what == 2 || (i != 0 && what == i);
+  }
+  friend bool operator==(const WinnerGatePrimitive&, const WinnerGatePrimitive&) = default;
+};
+
+struct BinaryPrimitive {
+  static constexpr std::string_view name = "binary";
+  BinaryFunction f = BinaryFunction::add;
+  Shape a;
+  Shape b;
+  Shape shape;
+
+  std::string_view display_name() const { return function_name(f); }
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    return {evaluate_binary(f, in[0], in[1], shape), {}};
+  }
+  /// u times the partial derivative by argument i, in the broadcast shape. `u` may itself be of an
+  /// argument's shape.
+  template <class V>
+  V times_slope(int i, const Saved<V>& s, const V& u) const {
+    const bool first = i == 0;
+    switch (f) {
+      case BinaryFunction::add: return u;
+      case BinaryFunction::sub: return first ? u : neg(u);
+      case BinaryFunction::mul: return mul(u, s[first ? 1 : 0]);
+      case BinaryFunction::div: return first ? div(u, s[1]) : neg(mul(u, div(*s.y, s[1])));
+      case BinaryFunction::pow:
+        return first ? mul(u, mul(s[1], pow(s[0], sub(s[1], scalar_constant<V>(ScalarOf<V>(1))))))
+                     : mul(u, mul(*s.y, log(s[0])));
+      case BinaryFunction::min:
+      case BinaryFunction::max:
+        return apply(WinnerGatePrimitive{f, first}, {broadcast_to(u, shape), s[0], s[1]});
+    }
+    return u;
+  }
+  template <class V>
+  V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    return sum_to(times_slope(i, saved, y_bar), i == 0 ? a : b);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    OptionalSum<V> sum;
+    for (int i = 0; i < 2; ++i) {
+      const auto& dot = dots[static_cast<std::size_t>(i)];
+      if (dot) {
+        sum.add_term(broadcast_to(times_slope(i, saved, *dot), shape));
+      }
+    }
+    return sum.take();
+  }
+  bool needs(int i, int what) const {
+    switch (f) {
+      case BinaryFunction::add:
+      case BinaryFunction::sub: return false;
+      case BinaryFunction::mul: return what == 1 - i;
+      case BinaryFunction::div: return i == 0 ? what == 1 : what == 1 || what == kOutput;
+      case BinaryFunction::pow: return i == 0 ? what != kOutput : what == 0 || what == kOutput;
+      case BinaryFunction::min:
+      case BinaryFunction::max: return what != kOutput;
+    }
+    return true;
+  }
+  friend bool operator==(const BinaryPrimitive&, const BinaryPrimitive&) = default;
+};
+
+template <Value V>
+V unary(const UnaryCall& call, const V& x) {
+  return apply(UnaryPrimitive{call}, {x});
+}
+
+template <Value V>
+V gate(const GateCall& call, const V& u, const V& x) {
+  return apply(GatePrimitive{call}, {u, x});
+}
+
+template <Value A, Value B>
+CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b) {
+  using V = CommonValue<A, B>;
+  const Shape shape = broadcast_shape(function_name(f), a.shape(), b.shape());
+  return apply(BinaryPrimitive{f, a.shape(), b.shape(), shape}, {V(a), V(b)});
+}
+
+}  // namespace fenestra

@@ -1,0 +1,63 @@
+// Cross entropy on batches: the hidden axis joins the batch of logits, or becomes it.
+#pragma once
+
+#include <fenestra/ops/batch.hpp>
+#include <fenestra/ops/loss/loss.hpp>
+
+namespace fenestra {
+
+namespace detail {
+
+/// Logits of all items as one tensor with a batch axis: (items * N, C, ...), or (items, C) for items (C,).
+inline Shape folded_logits(const Shape& item, Index count) {
+  Shape shape = item.rank() == 1 ? with_front(count, item) : item;
+  if (item.rank() > 1) {
+    shape[0] *= count;
+  }
+  return shape;
+}
+
+}  // namespace detail
+
+/// The labels of all items as flat indices into their folded logits.
+inline BatchIndices<Selection> label_cells(const Shape& x, const BatchIndices<Selection>& labels) {
+  if (labels.count == 0) {
+    return {detail::label_cells(x, labels.indices)};
+  }
+  const Shape folded = detail::folded_logits(x, labels.count);
+  const Tensor<Index>& given = labels.indices.indices();
+  const Shape needed = detail::without_classes(x);
+  if (given.shape() != with_front(labels.count, needed)) {
+    throw Error("cross_entropy",
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::indices},
+                "cross_entropy: x = " + to_string(x) + " for each of " + std::to_string(labels.count) +
+                    " items, labels = " + to_string(given.shape()) + "\n  fix: labels of shape " +
+                    to_string(with_front(labels.count, needed)));
+  }
+  const Selection all(given.reshaped(detail::without_classes(folded)));
+  return {detail::label_cells(folded, all), labels.count};
+}
+
+template <Value V>
+Applied<V> apply_batched(const CrossEntropyPrimitive& p, const BatchCall<V>& call) {
+  if (call.data[0].count == 0) {
+    return detail::apply_item_by_item(p, call);  // the same labels for different logits
+  }
+  const Shape folded = detail::folded_logits(p.x, call.count);
+  const V loss = apply(CrossEntropyPrimitive{folded}, {reshape(call.stacked(0), folded)}, {call.data[0].indices});
+  return {reshape(loss, with_front(call.count, detail::without_classes(p.x))), {}};
+}
+
+template <Value V>
+Applied<V> apply_batched(const CrossEntropyGradPrimitive& p, const BatchCall<V>& call) {
+  if (call.data[0].count == 0) {
+    return detail::apply_item_by_item(p, call);
+  }
+  const Shape folded = detail::folded_logits(p.x, call.count);
+  const V x_bar = apply(CrossEntropyGradPrimitive{folded},
+                        {reshape(call.stacked(0), folded), reshape(call.stacked(1), detail::without_classes(folded))},
+                        {call.data[0].indices});
+  return {reshape(x_bar, with_front(call.count, p.x)), {}};
+}
+
+}  // namespace fenestra

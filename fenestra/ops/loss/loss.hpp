@@ -1,0 +1,236 @@
+// Losses on any value type: cross entropy of logits, mean squared error, binary cross entropy.
+//
+// A loss refuses unequal shapes: broadcasting here hides mistakes. Cross entropy is fused forward
+// and backward, softmax(x) - onehot needing one pass; its further derivatives are those of the
+// composition it equals, logsumexp(x) - x[label].
+#pragma once
+
+#include <fenestra/ops/composed.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/reduce/reduce.hpp>
+#include <fenestra/ops/softmax/softmax.hpp>
+
+#include <string>
+#include <utility>
+
+namespace fenestra {
+
+enum class Reduction { none, sum, mean };
+
+struct LossOptions {
+  Reduction reduction = Reduction::mean;
+
+  friend constexpr bool operator==(const LossOptions&, const LossOptions&) = default;
+};
+
+template <Value V>
+V reduced_loss(const V& loss, const LossOptions& options) {
+  switch (options.reduction) {
+    case Reduction::none: return loss;
+    case Reduction::sum: return sum(loss);
+    case Reduction::mean: return mean(loss);
+  }
+  return loss;
+}
+
+// --- Cross entropy ------------------------------
+
+// Compiled for float and double in evaluate.cpp. `cells` is, for each line of classes, the flat
+// index of the right one; `loss` and `u` have one value per line.
+template <KernelScalar T>
+void cross_entropy_kernel(const T* x, const Index* cells, T* loss, const AxisView& view) noexcept;
+template <KernelScalar T>
+void cross_entropy_grad_kernel(
+    const T* x, const T* u, const Index* cells, T* x_bar, const AxisView& view) noexcept;
+
+namespace detail {
+
+/// The class axis: the second, or the only one.
+constexpr int class_axis(const Shape& x) { return x.rank() == 1 ? 0 : 1; }
+
+/// x without its class axis: the shape of the labels and of the losses.
+constexpr Shape without_classes(const Shape& x) {
+  Shape shape;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (axis != class_axis(x)) {
+      shape.push_back(x[axis]);
+    }
+  }
+  return shape;
+}
+
+}  // namespace detail
+
+/// u * (softmax(x) - onehot(label)): the gradient of cross entropy, u one value per line.
+struct CrossEntropyGradPrimitive {
+  static constexpr std::string_view name = "cross_entropy_grad";
+  Shape x;
+
+  template <class V>
+  V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>& data) const {
+    Shape kept = x;
+    kept[detail::class_axis(x)] = 1;
+    const V p = apply_softmax(SoftmaxFunction::softmax, in[0], detail::class_axis(x));
+    return sub(mul(p, reshape(in[1], kept)), place(in[1], data[0], x));
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
+                          std::span<const Selection> data,
+                          bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> x_bar = Tensor<T>::uninitialised(x);
+      cross_entropy_grad_kernel(in[0].data(),
+                                in[1].data(),
+                                data[0].indices().data(),
+                                x_bar.mutable_data(),
+                                axis_view(x, detail::class_axis(x)));
+      return {std::move(x_bar), {}};
+    } else {
+      return {compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), {}};
+    }
+  }
+  template <class V>
+  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    return composed_vjp(*this, i, saved, y_bar);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return composed_jvp(*this, saved, dots);
+  }
+  static constexpr bool needs(int, int what) { return what != kOutput; }
+  friend bool operator==(const CrossEntropyGradPrimitive&,
+                         const CrossEntropyGradPrimitive&) = default;
+};
+
+/// logsumexp(x) - x[label] for each line of classes.
+struct CrossEntropyPrimitive {
+  static constexpr std::string_view name = "cross_entropy";
+  Shape x;
+
+  template <class V>
+  V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>& data) const {
+    const Shape lines = detail::without_classes(x);
+    const V total = apply_softmax(SoftmaxFunction::logsumexp, in[0], detail::class_axis(x));
+    return sub(reshape(total, lines), take(in[0], data[0], lines));
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
+                          std::span<const Selection> data,
+                          bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> loss = Tensor<T>::uninitialised(detail::without_classes(x));
+      cross_entropy_kernel(in[0].data(),
+                           data[0].indices().data(),
+                           loss.mutable_data(),
+                           axis_view(x, detail::class_axis(x)));
+      return {std::move(loss), {}};
+    } else {
+      return {compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), {}};
+    }
+  }
+  template <class V>
+  V vjp(int, const Saved<V>& saved, const V& y_bar) const {
+    return apply(CrossEntropyGradPrimitive{x}, {saved[0], y_bar}, {saved.data[0]});
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return composed_jvp(*this, saved, dots);
+  }
+  static constexpr bool needs(int, int what) { return what == 0; }
+  friend bool operator==(const CrossEntropyPrimitive&, const CrossEntropyPrimitive&) = default;
+};
+
+namespace detail {
+
+/// The labels as flat indices into x, after checking shape and range.
+inline Selection label_cells(const Shape& x, const Selection& labels) {
+  if (x.rank() < 1 || x[class_axis(x)] < 1) {
+    throw Error("cross_entropy",
+                {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank()},
+                "cross_entropy: x = " + to_string(x) +
+                    " has no classes\n  fix: logits (N, C, ...) or (C,) with at least one class");
+  }
+  if (labels.is_compact()) {
+    throw Error("cross_entropy",
+                {.code = ErrorCode::dtype_mismatch, .argument = Argument::indices},
+                "cross_entropy: labels are the winners of a pool, not classes\n  fix: pass "
+                "Tensor<Index>");
+  }
+  const Tensor<Index>& given = labels.indices();
+  const Shape needed = without_classes(x);
+  if (given.shape() != needed) {
+    throw Error("cross_entropy",
+                {.code = ErrorCode::shape_mismatch,
+                 .argument = Argument::indices,
+                 .got = given.rank(),
+                 .needed = needed.rank()},
+                "cross_entropy: x = " + to_string(x) + ", labels = " + to_string(given.shape()) +
+                    "\n  fix: labels of shape " + to_string(needed) +
+                    ", the logits without their class axis");
+  }
+  const AxisView view = axis_view(x, class_axis(x));
+  Tensor<Index> cells = Tensor<Index>::uninitialised(needed);
+  Index* out = cells.mutable_data();
+  for (Index i = 0; i < given.size(); ++i) {
+    const Index label = given[i];
+    if (label < 0 || label >= view.extent) {
+      throw Error("cross_entropy",
+                  {.code = ErrorCode::invalid_index,
+                   .argument = Argument::indices,
+                   .got = label,
+                   .needed = view.extent},
+                  "cross_entropy: label " + std::to_string(label) + " at element " +
+                      std::to_string(i) + ", x = " + to_string(x) + " has " +
+                      std::to_string(view.extent) + " classes\n  fix: labels from 0 to " +
+                      std::to_string(view.extent - 1));
+    }
+    out[i] = (i / view.inner * view.extent + label) * view.inner + i % view.inner;
+  }
+  return cells;
+}
+
+inline void require_equal(std::string_view op, const Shape& x, const Shape& target) {
+  if (x != target) {
+    throw Error(std::string(op),
+                {.code = ErrorCode::shape_mismatch,
+                 .argument = Argument::x,
+                 .got = x.rank(),
+                 .needed = target.rank()},
+                std::string(op) + ": x = " + to_string(x) + ", target = " + to_string(target) +
+                    "\n  a loss does not broadcast\n  fix: reshape or expand one of them to the "
+                    "other's shape");
+  }
+}
+
+}  // namespace detail
+
+/// -log softmax(x)[label] for logits (N, C, ...) and labels (N, ...), or (C,) and one label. The
+/// mean is over all labels.
+template <Value V>
+V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOptions& options = {}) {
+  using detail::label_cells;  // other index types bring their own
+  const IndicesOf<V> cells = label_cells(x.shape(), labels);
+  return reduced_loss(apply(CrossEntropyPrimitive{x.shape()}, {x}, {cells}), options);
+}
+
+// --- Losses between two tensors ------------------------------
+
+/// (x - target)^2
+template <Value X, Value Y>
+CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOptions& options = {}) {
+  detail::require_equal("mse_loss", x.shape(), target.shape());
+  const CommonValue<X, Y> difference = sub(x, target);
+  return reduced_loss(mul(difference, difference), options);
+}
+
+/// -target * log(sigmoid(x)) - (1 - target) * log(1 - sigmoid(x)), as softplus(-x) + (1 - target)
+/// x.
+template <Value X, Value Y>
+CommonValue<X, Y> bce_with_logits(const X& x, const Y& target, const LossOptions& options = {}) {
+  using V = CommonValue<X, Y>;
+  detail::require_equal("bce_with_logits", x.shape(), target.shape());
+  const V rest = sub(scalar_constant<V>(ScalarOf<V>(1)), target);
+  return reduced_loss(V(add(softplus(neg(x)), mul(rest, x))), options);
+}
+
+}  // namespace fenestra

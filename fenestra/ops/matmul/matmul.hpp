@@ -1,0 +1,290 @@
+// Matrix products on any value type: matmul with NumPy's forms, and the linear layer.
+//
+// The primitive carries a transposition flag per operand, which closes the family: both derivatives
+// of a product are products with other flags, so no transposed copy is ever made.
+#pragma once
+
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
+
+#include <string>
+#include <utility>
+
+namespace fenestra {
+
+struct MatMulOptions {
+  bool transpose_a = false;  ///< of the last two axes; not of a vector
+  bool transpose_b = false;
+
+  friend constexpr bool operator==(const MatMulOptions&, const MatMulOptions&) = default;
+};
+
+/// Matrices of rank 2 or more with their leading (batch) axes resolved.
+struct MatMulGeometry {
+  MatMulOptions options;
+  Shape a;
+  Shape b;
+  Shape y;
+  bool has_bias = false;  ///< a third input, one value per column
+
+  Index rows() const { return y[y.rank() - 2]; }
+  Index columns() const { return y[y.rank() - 1]; }
+  Index depth() const { return options.transpose_a ? a[a.rank() - 2] : a[a.rank() - 1]; }
+  friend bool operator==(const MatMulGeometry&, const MatMulGeometry&) = default;
+};
+
+namespace detail {
+
+/// The shape without its last two axes.
+inline Shape batch_axes(const Shape& shape) {
+  Shape result;
+  for (int axis = 0; axis + 2 < shape.rank(); ++axis) {
+    result.push_back(shape[axis]);
+  }
+  return result;
+}
+
+[[noreturn]] inline void throw_matmul(const Shape& a,
+                                      const Shape& b,
+                                      Fault fault,
+                                      const std::string& text) {
+  throw Error(
+      "matmul", fault, "matmul: a = " + to_string(a) + ", b = " + to_string(b) + "\n  " + text);
+}
+
+/// Where each matrix of the result finds its operands, in matrices.
+class BatchOffsets {
+ public:
+  explicit BatchOffsets(const MatMulGeometry& g)
+      : loop_(batch_axes(g.y), {batch_axes(g.a), batch_axes(g.b)}) {}
+  Index count() const { return loop_.inner() * loop_.outer(); }
+  Index operator()(std::size_t operand, Index i) const {
+    return loop_.offset(operand, i / loop_.inner()) + i % loop_.inner() * loop_.inner_step(operand);
+  }
+
+ private:
+  BroadcastLoop<2> loop_;
+};
+
+}  // namespace detail
+
+/// Resolves two matrices (or stacks of them) without bias; throws `shape_mismatch` with both
+/// shapes.
+inline MatMulGeometry matmul_geometry(const Shape& a,
+                                      const Shape& b,
+                                      const MatMulOptions& options) {
+  const auto last = [](const Shape& s, int back) { return s[s.rank() - back]; };
+  MatMulGeometry g{options,
+                   a,
+                   b,
+                   broadcast_shape("matmul", detail::batch_axes(a), detail::batch_axes(b)),
+                   false};
+  const Index depth_b = options.transpose_b ? last(b, 1) : last(b, 2);
+  if (g.depth() != depth_b) {
+    detail::throw_matmul(a,
+                         b,
+                         {.code = ErrorCode::shape_mismatch, .got = depth_b, .needed = g.depth()},
+                         "inner extents: " + std::to_string(g.depth()) + " of a against " +
+                             std::to_string(depth_b) +
+                             " of b\n  fix: make them equal, or transpose");
+  }
+  g.y.push_back(options.transpose_a ? last(a, 1) : last(a, 2));
+  g.y.push_back(options.transpose_b ? last(b, 2) : last(b, 1));
+  return g;
+}
+
+// Compiled for float and double in evaluate.cpp, on the blocked GEMM.
+template <KernelScalar T>
+void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y) noexcept;
+
+template <Value V>
+V matmul_matrices(const V& a, const V& b, const MatMulOptions& options, const V* bias = nullptr);
+
+struct MatMulPrimitive {
+  static constexpr std::string_view name = "matmul";
+  MatMulGeometry g;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    Tensor<T> y = Tensor<T>::uninitialised(g.y);
+    if (y.size() == 0) {
+      return {std::move(y), {}};
+    }
+    if constexpr (KernelScalar<T>) {
+      matmul_kernel(
+          g, in[0].data(), in[1].data(), g.has_bias ? in[2].data() : nullptr, y.mutable_data());
+    } else {
+      const detail::BatchOffsets batch(g);
+      const Index m = g.rows(), n = g.columns(), depth = g.depth();
+      T* out = y.mutable_data();
+      for (Index s = 0; s < batch.count(); ++s) {
+        const T* a = in[0].data() + batch(0, s) * m * depth;
+        const T* b = in[1].data() + batch(1, s) * n * depth;
+        for (Index i = 0; i < m; ++i) {
+          for (Index j = 0; j < n; ++j) {
+            T sum(0);
+            for (Index k = 0; k < depth; ++k) {
+              sum = sum + a[g.options.transpose_a ? k * m + i : i * depth + k] *
+                              b[g.options.transpose_b ? j * depth + k : k * n + j];
+            }
+            *out++ = g.has_bias ? T(sum + in[2][j]) : sum;
+          }
+        }
+      }
+    }
+    return {std::move(y), {}};
+  }
+  /// With A = op(a), B = op(b): A_bar = y_bar B', B_bar = A' y_bar, transposed where the operand
+  /// is.
+  template <class V>
+  V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    const auto [ta, tb] = g.options;
+    if (i == 2) {
+      return sum_to(y_bar, Shape{g.columns()});
+    }
+    if (i == 0) {
+      return sum_to(ta ? matmul_matrices(saved[1], y_bar, {tb, true})
+                       : matmul_matrices(y_bar, saved[1], {false, !tb}),
+                    g.a);
+    }
+    return sum_to(tb ? matmul_matrices(y_bar, saved[0], {true, ta})
+                     : matmul_matrices(saved[0], y_bar, {!ta, false}),
+                  g.b);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    OptionalSum<V> sum;
+    if (dots[0]) {
+      sum.add_term(matmul_matrices(*dots[0], saved[1], g.options));
+    }
+    if (dots[1]) {
+      sum.add_term(matmul_matrices(saved[0], *dots[1], g.options));
+    }
+    if (g.has_bias && dots[2]) {
+      sum.add_term(broadcast_to(*dots[2], g.y));
+    }
+    return sum.take();
+  }
+  static constexpr bool needs(int i, int what) { return i != 2 && what == 1 - i; }
+  friend bool operator==(const MatMulPrimitive&, const MatMulPrimitive&) = default;
+};
+
+/// Both of rank 2 or more.
+template <Value V>
+V matmul_matrices(const V& a, const V& b, const MatMulOptions& options, const V* bias) {
+  MatMulGeometry g = matmul_geometry(a.shape(), b.shape(), options);
+  if (b.shape().rank() == 2 && a.shape().rank() > 2 && !options.transpose_a) {
+    // One matrix on the right: the stack on the left is one tall matrix, and so is the sum over the
+    // stack in the gradient of the right.
+    const Index rows = detail::batch_axes(a.shape()).elements().value_or(0) * g.rows();
+    return reshape(matmul_matrices(reshape(a, Shape{rows, g.depth()}), b, options, bias), g.y);
+  }
+  if (bias != nullptr) {
+    g.has_bias = true;
+    return apply(MatMulPrimitive{g}, {a, b, *bias});
+  }
+  return apply(MatMulPrimitive{g}, {a, b});
+}
+
+/// The shapes of a product with vectors: as matrices, and the result's own shape.
+struct ResolvedMatMul {
+  Shape a;
+  Shape b;
+  Shape y;
+};
+
+inline ResolvedMatMul resolve_matmul(const Shape& a, const Shape& b, const MatMulOptions& options) {
+  if (a.rank() == 0 || b.rank() == 0 || (a.rank() == 1 && options.transpose_a) ||
+      (b.rank() == 1 && options.transpose_b)) {
+    const bool scalar = a.rank() == 0 || b.rank() == 0;
+    detail::throw_matmul(
+        a,
+        b,
+        {.code = ErrorCode::rank_mismatch, .got = scalar ? 0 : 1, .needed = scalar ? 1 : 2},
+        "a scalar is no matrix, and a vector is not transposed\n"
+        "  fix: at least one axis, and two where a transposition is asked for");
+  }
+  ResolvedMatMul result{a.rank() == 1 ? Shape{1, a[0]} : a, b.rank() == 1 ? Shape{b[0], 1} : b, {}};
+  const Shape y = matmul_geometry(result.a, result.b, options).y;
+  result.y = detail::batch_axes(y);
+  if (a.rank() > 1) {
+    result.y.push_back(y[y.rank() - 2]);
+  }
+  if (b.rank() > 1) {
+    result.y.push_back(y[y.rank() - 1]);
+  }
+  return result;
+}
+
+/// The product over the last axis of a and the last but one of b, leading axes broadcast. A vector
+/// (rank 1) is a row on the left and a column on the right, and its axis is dropped again.
+template <Value A, Value B>
+CommonValue<A, B> matmul(const A& a, const B& b, const MatMulOptions& options = {}) {
+  using V = CommonValue<A, B>;
+  const ResolvedMatMul shapes = resolve_matmul(a.shape(), b.shape(), options);
+  return reshape(matmul_matrices(reshape(V(a), shapes.a), reshape(V(b), shapes.b), options),
+                 shapes.y);
+}
+
+namespace detail {
+
+inline void require_linear(const Shape& x, const Shape& w, const Shape* b) {
+  const std::string shapes = "linear: x = " + to_string(x) + ", w (out, in) = " + to_string(w) +
+                             (b != nullptr ? ", b = " + to_string(*b) : "") + "\n  ";
+  if (w.rank() != 2 || x.rank() < 1) {
+    throw Error("linear",
+                {.code = ErrorCode::rank_mismatch,
+                 .argument = w.rank() != 2 ? Argument::w : Argument::x,
+                 .got = w.rank() != 2 ? w.rank() : x.rank(),
+                 .needed = w.rank() != 2 ? 2 : 1},
+                shapes + "fix: w of two axes, x of at least one");
+  }
+  if (x[x.rank() - 1] != w[1]) {
+    throw Error("linear",
+                {.code = ErrorCode::shape_mismatch,
+                 .argument = Argument::x,
+                 .got = x[x.rank() - 1],
+                 .needed = w[1]},
+                shapes + "x has " + std::to_string(x[x.rank() - 1]) + " features, w takes " +
+                    std::to_string(w[1]) + "\n  fix: make the last axes equal");
+  }
+  if (b != nullptr && *b != Shape{w[0]}) {
+    throw Error("linear",
+                {.code = ErrorCode::bias_mismatch,
+                 .argument = Argument::b,
+                 .got = b->rank() == 1 ? (*b)[0] : b->rank(),
+                 .needed = w[0]},
+                shapes + "fix: b of shape (" + std::to_string(w[0]) + ",)");
+  }
+}
+
+/// Any leading axes, none included.
+template <Value V>
+V linear_values(const V& x, const V& w, const V* b) {
+  if (x.shape().rank() == 1) {
+    const V row = reshape(x, Shape{1, x.shape()[0]});
+    return reshape(matmul_matrices(row, w, {.transpose_b = true}, b), Shape{w.shape()[0]});
+  }
+  return matmul_matrices(x, w, {.transpose_b = true}, b);
+}
+
+}  // namespace detail
+
+/// x w' + b: w is (out, in), b (out), x has any leading axes.
+template <Value X, Value W, Value B>
+CommonValue<X, W, B> linear(const X& x, const W& w, const B& b) {
+  using V = CommonValue<X, W, B>;
+  detail::require_linear(x.shape(), w.shape(), &b.shape());
+  const V bias(b);
+  return detail::linear_values(V(x), V(w), &bias);
+}
+template <Value X, Value W>
+CommonValue<X, W> linear(const X& x, const W& w) {
+  using V = CommonValue<X, W>;
+  detail::require_linear(x.shape(), w.shape(), nullptr);
+  return detail::linear_values<V>(V(x), V(w), nullptr);
+}
+
+}  // namespace fenestra

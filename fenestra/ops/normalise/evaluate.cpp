@@ -1,0 +1,379 @@
+// Compiled passes of the normalisations for float and double.
+//
+// A group belongs to one range, and sums that cross groups are cut into blocks that depend on the
+// geometry alone and are added in order, so results do not depend on threads. Runs are summed in T
+// in eight interleaved parts, and the runs of a group in double.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/scratch.hpp>
+#include <fenestra/ops/normalise/normalise.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fenestra {
+
+namespace {
+
+/// Elements per range: 10 us of work at memory speed, enough to pay for waking a thread.
+constexpr Index kGrain = 16384;
+/// Parts of eight accumulators: two SSE registers of float hide the latency of an addition.
+constexpr Index kParts = 8;
+/// Blocks of rows or groups whose sums are kept apart; bounds the scratch to 64 rows of sums
+/// (and three numbers per group).
+constexpr Index kBlocks = 64;
+
+template <class T>
+T combined(const T (&part)[kParts]) noexcept {
+  return ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
+}
+
+/// Sum of f(i) for i in [0, n).
+template <class T, class F>
+T sum_of(Index n, const F& f) noexcept {
+  T part[kParts] = {};
+  Index i = 0;
+  for (; i + kParts <= n; i += kParts) {
+    for (Index k = 0; k < kParts; ++k) {
+      part[k] += f(i + k);
+    }
+  }
+  T sum = combined(part);
+  for (; i < n; ++i) {
+    sum += f(i);
+  }
+  return sum;
+}
+
+/// Sums of u and of u * h in one pass.
+template <class T>
+struct Pair {
+  T u = 0;
+  T uh = 0;
+};
+
+template <class T>
+Pair<T> pair_sums(const T* u, const T* x, T mean, T r, Index n) noexcept {
+  T part_u[kParts] = {};
+  T part_uh[kParts] = {};
+  Index i = 0;
+  for (; i + kParts <= n; i += kParts) {
+    for (Index k = 0; k < kParts; ++k) {
+      part_u[k] += u[i + k];
+      part_uh[k] += u[i + k] * ((x[i + k] - mean) * r);
+    }
+  }
+  Pair<T> sum{combined(part_u), combined(part_uh)};
+  for (; i < n; ++i) {
+    sum.u += u[i];
+    sum.uh += u[i] * ((x[i] - mean) * r);
+  }
+  return sum;
+}
+
+template <class T>
+T inverse_deviation(T var, double eps) noexcept {
+  return T(1) / std::sqrt(var + static_cast<T>(eps));
+}
+
+/// One per group, in scratch with room for `columns` times as many.
+template <class T>
+T* inverse_deviations(const NormGeometry& g, const T* var, Index columns = 1) noexcept {
+  const Index cells = g.stat_cells();
+  T* r = kernels::scratch<T>(kernels::scratch_caller, static_cast<std::size_t>(columns * cells));
+  for (Index s = 0; s < cells; ++s) {
+    r[s] = inverse_deviation(var[s], g.eps);
+  }
+  return r;
+}
+
+/// Calls body(s) for every group.
+template <class Body>
+void for_each_group(const NormGeometry& g, const Body& body) noexcept {
+  parallel_for(g.runs.groups,
+               std::max<Index>(1, kGrain / std::max<Index>(g.count, 1)),
+               [&](Index begin, Index end) {
+                 for (Index s = begin; s < end; ++s) {
+                   body(s);
+                 }
+               });
+}
+
+/// Calls body(first element, end) for ranges of whole rows of a view of columns.
+template <class Body>
+void for_each_rows(const NormGeometry& g, const Body& body) noexcept {
+  const Index columns = g.runs.length;
+  parallel_for(g.runs.runs,
+               std::max<Index>(1, kGrain / std::max<Index>(columns, 1)),
+               [&](Index begin, Index end) { body(begin, end); });
+}
+
+/// Cuts [0, n) into at most kBlocks blocks; add(i, sums) adds item i to `width` sums of its block.
+template <class T, class Add>
+void blocked_sums(Index n, Index width, T* out, const Add& add) noexcept {
+  const Index size = std::max<Index>(1, (n + kBlocks - 1) / kBlocks);
+  const Index blocks = (n + size - 1) / size;
+  T* partial =
+      kernels::scratch<T>(kernels::scratch_caller_2, static_cast<std::size_t>(blocks * width));
+  parallel_for(blocks, 1, [&](Index begin, Index end) {
+    for (Index b = begin; b < end; ++b) {
+      T* sums = partial + b * width;
+      std::fill_n(sums, width, T(0));
+      for (Index i = b * size; i < std::min(n, (b + 1) * size); ++i) {
+        add(i, sums);
+      }
+    }
+  });
+  std::fill_n(out, width, T(0));
+  for (Index b = 0; b < blocks; ++b) {
+    for (Index j = 0; j < width; ++j) {
+      out[j] += partial[b * width + j];
+    }
+  }
+}
+
+}  // namespace
+
+template <KernelScalar T>
+void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var) noexcept {
+  const NormRuns& r = g.runs;
+  if (r.columns) {
+    blocked_sums(r.runs, r.length, var, [&](Index row, T* sums) {
+      const T* from = x + row * r.length;
+      for (Index j = 0; j < r.length; ++j) {
+        sums[j] += (from[j] - mean[j]) * (from[j] - mean[j]);
+      }
+    });
+    for (Index j = 0; j < r.length; ++j) {
+      var[j] /= static_cast<T>(g.count);
+    }
+    return;
+  }
+  for_each_group(g, [&](Index s) {
+    double sum = 0;
+    for (Index run = 0; run < r.runs; ++run) {
+      const T* from = x + r.begin(s) + run * r.run_stride;
+      sum +=
+          sum_of<T>(r.length, [&](Index i) { return (from[i] - mean[s]) * (from[i] - mean[s]); });
+    }
+    var[s] = static_cast<T>(sum / static_cast<double>(g.count));
+  });
+}
+
+template <KernelScalar T>
+void normalise_kernel(const NormGeometry& g,
+                      const T* x,
+                      const T* mean,
+                      const T* var,
+                      const T* gamma,
+                      const T* beta,
+                      T* y) noexcept {
+  const NormRuns& r = g.runs;
+  if (r.columns) {
+    T* factor = inverse_deviations(g, var);
+    for (Index j = 0; gamma != nullptr && j < r.length; ++j) {
+      factor[j] *= gamma[j];
+    }
+    for_each_rows(g, [&](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) {
+        const T* from = x + row * r.length;
+        T* to = y + row * r.length;
+        for (Index j = 0; j < r.length; ++j) {
+          to[j] = (from[j] - mean[j]) * factor[j];
+        }
+        for (Index j = 0; beta != nullptr && j < r.length; ++j) {
+          to[j] += beta[j];
+        }
+      }
+    });
+    return;
+  }
+  for_each_group(g, [&](Index s) {
+    const T m = mean[s];
+    const T factor = inverse_deviation(var[s], g.eps);
+    const Index cell = r.affine_begin(s);
+    for (Index run = 0; run < r.runs; ++run) {
+      const T* from = x + r.begin(s) + run * r.run_stride;
+      T* to = y + r.begin(s) + run * r.run_stride;
+      if (gamma == nullptr) {
+        for (Index i = 0; i < r.length; ++i) {
+          to[i] = (from[i] - m) * factor;
+        }
+      } else if (r.piece == 1) {
+        for (Index i = 0; i < r.length; ++i) {
+          to[i] = (from[i] - m) * (factor * gamma[cell + i]) + beta[cell + i];
+        }
+      } else {
+        for (Index i = 0, c = cell; i < r.length; i += r.piece, ++c) {
+          const T a = factor * gamma[c];
+          const T b = beta[c];
+          for (Index k = i; k < i + r.piece; ++k) {
+            to[k] = (from[k] - m) * a + b;
+          }
+        }
+      }
+    }
+  });
+}
+
+template <KernelScalar T>
+void norm_sums_kernel(const NormGeometry& g,
+                      bool over_affine,
+                      const T* u,
+                      const T* x,
+                      const T* mean,
+                      const T* var,
+                      T* sums) noexcept {
+  const NormRuns& r = g.runs;
+  const T* inverse = inverse_deviations(g, var);
+  if (r.columns) {
+    const Index n = r.length;
+    blocked_sums(r.runs, 2 * n, sums, [&](Index row, T* to) {
+      const T* from_u = u + row * n;
+      const T* from_x = x + row * n;
+      for (Index j = 0; j < n; ++j) {
+        to[j] += from_u[j];
+        to[n + j] += from_u[j] * ((from_x[j] - mean[j]) * inverse[j]);
+      }
+    });
+    return;
+  }
+  if (!over_affine || g.affine_is_stat()) {
+    for_each_group(g, [&](Index s) {
+      double sum_u = 0;
+      double sum_uh = 0;
+      for (Index run = 0; run < r.runs; ++run) {
+        const Index at = r.begin(s) + run * r.run_stride;
+        const Pair<T> part = pair_sums(u + at, x + at, mean[s], inverse[s], r.length);
+        sum_u += part.u;
+        sum_uh += part.uh;
+      }
+      sums[s] = static_cast<T>(sum_u);
+      sums[r.groups + s] = static_cast<T>(sum_uh);
+    });
+    return;
+  }
+  const Index n = g.affine_cells();
+  blocked_sums(r.groups, 2 * n, sums, [&](Index s, T* to) {
+    const T m = mean[s];
+    const T factor = inverse[s];
+    const Index cell = r.affine_begin(s);
+    for (Index run = 0; run < r.runs; ++run) {
+      const Index at = r.begin(s) + run * r.run_stride;
+      if (r.piece == 1) {
+        for (Index i = 0; i < r.length; ++i) {
+          to[cell + i] += u[at + i];
+          to[n + cell + i] += u[at + i] * ((x[at + i] - m) * factor);
+        }
+      } else {
+        for (Index i = 0, c = cell; i < r.length; i += r.piece, ++c) {
+          const Pair<T> part = pair_sums(u + at + i, x + at + i, m, factor, r.piece);
+          to[c] += part.u;
+          to[n + c] += part.uh;
+        }
+      }
+    }
+  });
+}
+
+template <KernelScalar T>
+void norm_input_grad_kernel(const NormGeometry& g,
+                            const T* v,
+                            const T* x,
+                            const T* mean,
+                            const T* var,
+                            const T* sums,
+                            const T* gamma,
+                            T* x_bar) noexcept {
+  const NormRuns& r = g.runs;
+  const auto count = static_cast<T>(g.count);
+  // x_bar = a * (v - b - (x - mean) * c), with a, b and c one per group.
+  const Index cells = g.stat_cells();
+  T* a = inverse_deviations(g, var, 3);
+  T* b = a + cells;
+  T* c = b + cells;
+  for (Index s = 0; s < cells; ++s) {
+    b[s] = sums[s] / count;
+    c[s] = a[s] * (sums[cells + s] / count);
+    if (gamma != nullptr) {
+      a[s] *= gamma[s];
+    }
+  }
+  if (r.columns) {
+    for_each_rows(g, [&](Index begin, Index end) {
+      for (Index row = begin; row < end; ++row) {
+        const Index at = row * r.length;
+        for (Index j = 0; j < r.length; ++j) {
+          x_bar[at + j] = a[j] * ((v[at + j] - b[j]) - (x[at + j] - mean[j]) * c[j]);
+        }
+      }
+    });
+    return;
+  }
+  for_each_group(g, [&](Index s) {
+    const T m = mean[s];
+    const T factor = a[s];
+    const T shift = b[s];
+    const T slope = c[s];
+    for (Index run = 0; run < r.runs; ++run) {
+      const Index at = r.begin(s) + run * r.run_stride;
+      for (Index i = at; i < at + r.length; ++i) {
+        x_bar[i] = factor * ((v[i] - shift) - (x[i] - m) * slope);
+      }
+    }
+  });
+}
+
+template void norm_variance_kernel(const NormGeometry&,
+                                   const float*,
+                                   const float*,
+                                   float*) noexcept;
+template void norm_variance_kernel(const NormGeometry&,
+                                   const double*,
+                                   const double*,
+                                   double*) noexcept;
+template void normalise_kernel(const NormGeometry&,
+                               const float*,
+                               const float*,
+                               const float*,
+                               const float*,
+                               const float*,
+                               float*) noexcept;
+template void normalise_kernel(const NormGeometry&,
+                               const double*,
+                               const double*,
+                               const double*,
+                               const double*,
+                               const double*,
+                               double*) noexcept;
+template void norm_sums_kernel(const NormGeometry&,
+                               bool,
+                               const float*,
+                               const float*,
+                               const float*,
+                               const float*,
+                               float*) noexcept;
+template void norm_sums_kernel(const NormGeometry&,
+                               bool,
+                               const double*,
+                               const double*,
+                               const double*,
+                               const double*,
+                               double*) noexcept;
+template void norm_input_grad_kernel(const NormGeometry&,
+                                     const float*,
+                                     const float*,
+                                     const float*,
+                                     const float*,
+                                     const float*,
+                                     const float*,
+                                     float*) noexcept;
+template void norm_input_grad_kernel(const NormGeometry&,
+                                     const double*,
+                                     const double*,
+                                     const double*,
+                                     const double*,
+                                     const double*,
+                                     const double*,
+                                     double*) noexcept;
+
+}  // namespace fenestra

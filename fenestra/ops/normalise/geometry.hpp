@@ -1,0 +1,213 @@
+// Which elements share statistics and which share an affine pair, for batch, group and layer norm.
+//
+// x is seen under a `view` shape in which both are a matter of broadcasting: `stat` and `affine`
+// are the view with 1 on the axes that share. The kernels walk the same arrangement as runs of
+// memory.
+#pragma once
+
+#include <fenestra/base/error.hpp>
+#include <fenestra/tensor/layout.hpp>
+#include <fenestra/tensor/shape.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace fenestra {
+
+struct NormOptions {
+  double eps = 1e-5;  ///< added to the variance; finite, not negative
+  Layout layout = Layout::channels_first;
+
+  friend constexpr bool operator==(const NormOptions&, const NormOptions&) = default;
+};
+
+/// How the elements of a group lie in memory. Group s begins at
+///   (s / inner_groups) * outer_stride + (s % inner_groups) * inner_stride
+/// and has `runs` runs of `length` elements, `run_stride` apart. The affine index of element i of a
+/// run is (s % affine_groups) * affine_stride + i / piece. `columns` (batch norm with channels
+/// last) stands for rows of consecutive groups instead: runs = rows, groups = length of a row.
+struct NormRuns {
+  Index groups = 0;
+  Index inner_groups = 1;
+  Index outer_stride = 0;
+  Index inner_stride = 0;
+  Index runs = 1;
+  Index run_stride = 0;
+  Index length = 0;
+  Index piece = 1;
+  Index affine_groups = 1;
+  Index affine_stride = 0;
+  bool columns = false;
+
+  constexpr Index begin(Index s) const {
+    return s / inner_groups * outer_stride + s % inner_groups * inner_stride;
+  }
+  constexpr Index affine_begin(Index s) const { return s % affine_groups * affine_stride; }
+  friend constexpr bool operator==(const NormRuns&, const NormRuns&) = default;
+};
+
+struct NormGeometry {
+  Shape x;
+  Shape view;
+  Shape stat;
+  Shape affine;
+  Shape parameters;  ///< of gamma and beta as the caller has them
+  Index count = 0;   ///< elements that share statistics
+  double eps = 0;
+  NormRuns runs;
+
+  Index stat_cells() const { return stat.elements().value_or(0); }
+  Index affine_cells() const { return affine.elements().value_or(0); }
+  /// Whether one affine pair belongs to one group, so that gamma leaves the sums over the group.
+  bool affine_is_stat() const { return stat == affine; }
+  friend bool operator==(const NormGeometry&, const NormGeometry&) = default;
+};
+
+namespace detail {
+
+/// Batch, channels and cells of x by layout; throws where x is no batch of channels.
+inline ActivationMap norm_map(std::string_view op, const Shape& x, const NormOptions& options) {
+  if (x.rank() < 2) {
+    throw Error(
+        std::string(op),
+        {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank(), .needed = 2},
+        std::string(op) + ": x = " + to_string(x) +
+            "\n  fix: a batch with channels, (N, C, ...) or (N, ..., C)");
+  }
+  const bool first = options.layout == Layout::channels_first;
+  ActivationMap map{x[0], first ? x[1] : x[x.rank() - 1], 1, options.layout};
+  for (int axis = first ? 2 : 1; axis < x.rank() - (first ? 0 : 1); ++axis) {
+    map.cells *= x[axis];
+  }
+  return map;
+}
+
+inline void require_eps(std::string_view op, double eps) {
+  if (!(eps >= 0 && eps - eps == 0)) {
+    throw Error(std::string(op),
+                {.code = ErrorCode::invalid_extent},
+                std::string(op) + ": eps = " + std::to_string(eps) +
+                    "\n  fix: a finite number, zero or above");
+  }
+}
+
+}  // namespace detail
+
+/// One group per channel.
+inline NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& options) {
+  const ActivationMap m = detail::norm_map("batch_norm", x, options);
+  detail::require_eps("batch_norm", options.eps);
+  NormGeometry g;
+  g.x = x;
+  g.eps = options.eps;
+  g.count = m.batch * m.cells;
+  g.parameters = Shape{m.channels};
+  // Without space both layouts are the same rows of channels.
+  if (options.layout == Layout::channels_last || m.cells == 1) {
+    g.view = Shape{m.batch * m.cells, m.channels};
+    g.stat = g.affine = Shape{1, m.channels};
+    g.runs = {.groups = m.channels,
+              .runs = m.batch * m.cells,
+              .run_stride = m.channels,
+              .length = m.channels,
+              .columns = true};
+    return g;
+  }
+  g.view = Shape{m.batch, m.channels, m.cells};
+  g.stat = g.affine = Shape{1, m.channels, 1};
+  g.runs = {.groups = m.channels,
+            .inner_groups = m.channels,
+            .inner_stride = m.cells,
+            .runs = m.batch,
+            .run_stride = m.channels * m.cells,
+            .length = m.cells,
+            .piece = m.cells,
+            .affine_groups = m.channels,
+            .affine_stride = 1};
+  return g;
+}
+
+/// One group per sample and group of channels.
+inline NormGeometry group_norm_geometry(const Shape& x, Index groups, const NormOptions& options) {
+  const ActivationMap m = detail::norm_map("group_norm", x, options);
+  detail::require_eps("group_norm", options.eps);
+  if (groups < 1 || m.channels % groups != 0) {
+    const bool invalid = groups < 1;
+    throw Error("group_norm",
+                {.code = invalid ? ErrorCode::invalid_groups : ErrorCode::channels_not_divisible,
+                 .argument = Argument::groups,
+                 .got = groups,
+                 .needed = m.channels},
+                "group_norm: x = " + to_string(x) + " has " + std::to_string(m.channels) +
+                    " channels, groups = " + std::to_string(groups) +
+                    "\n  fix: a number of groups that divides the channels");
+  }
+  const Index part = m.channels / groups;
+  NormGeometry g;
+  g.x = x;
+  g.eps = options.eps;
+  g.count = part * m.cells;
+  g.parameters = Shape{m.channels};
+  if (options.layout == Layout::channels_last) {
+    g.view = Shape{m.batch, m.cells, groups, part};
+    g.stat = Shape{m.batch, 1, groups, 1};
+    g.affine = Shape{1, 1, groups, part};
+    g.runs = {.groups = m.batch * groups,
+              .inner_groups = groups,
+              .outer_stride = m.cells * m.channels,
+              .inner_stride = part,
+              .runs = m.cells,
+              .run_stride = m.channels,
+              .length = part,
+              .affine_groups = groups,
+              .affine_stride = part};
+    return g;
+  }
+  g.view = Shape{m.batch, groups, part, m.cells};
+  g.stat = Shape{m.batch, groups, 1, 1};
+  g.affine = Shape{1, groups, part, 1};
+  g.runs = {.groups = m.batch * groups,
+            .inner_groups = m.batch * groups > 0 ? m.batch * groups : 1,
+            .inner_stride = part * m.cells,
+            .length = part * m.cells,
+            .piece = m.cells > 0 ? m.cells : 1,
+            .affine_groups = groups,
+            .affine_stride = part};
+  return g;
+}
+
+/// One group per index of the leading axes; the last `axes` are normalised.
+inline NormGeometry layer_norm_geometry(const Shape& x, int axes, double eps) {
+  detail::require_eps("layer_norm", eps);
+  if (axes < 1 || axes > x.rank()) {
+    throw Error("layer_norm",
+                {.code = ErrorCode::rank_mismatch,
+                 .argument = Argument::x,
+                 .got = axes,
+                 .needed = x.rank()},
+                "layer_norm: " + std::to_string(axes) + " trailing axes of x = " + to_string(x) +
+                    "\n  fix: between 1 and " + std::to_string(x.rank()));
+  }
+  NormGeometry g;
+  g.x = x;
+  g.eps = eps;
+  Index rows = 1;
+  g.count = 1;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const bool inside = axis >= x.rank() - axes;
+    (inside ? g.count : rows) *= x[axis];
+    if (inside) {
+      g.parameters.push_back(x[axis]);
+    }
+  }
+  g.view = Shape{rows, g.count};
+  g.stat = Shape{rows, 1};
+  g.affine = Shape{1, g.count};
+  g.runs = {.groups = rows,
+            .inner_groups = rows > 0 ? rows : 1,
+            .inner_stride = g.count,
+            .length = g.count};
+  return g;
+}
+
+}  // namespace fenestra

@@ -1,0 +1,437 @@
+// Batch, group and layer normalisation on any value type.
+//
+//   y = (x - mean)/sqrt(var + eps) * gamma + beta
+//
+// mean and (biased) variance are taken over the elements of a group, or are given. With the values
+// h of the normalised x, r = 1/sqrt(var + eps), n elements in a group and v = gamma * y_bar,
+//   x_bar = r * (v - sum(v)/n - h * sum(v * h)/n), gamma_bar = sum(y_bar * h), beta_bar =
+//   sum(y_bar)
+// Float and double do this in fused passes; all other derivatives are those of the composition.
+#pragma once
+
+#include <fenestra/ops/composed.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/normalise/geometry.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reduce/select.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fenestra {
+
+// Compiled for float and double in evaluate.cpp. Statistics have one value per group, gamma and
+// beta one per affine cell; gamma or beta may be null.
+
+/// Mean of the squared deviations.
+template <KernelScalar T>
+void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var) noexcept;
+template <KernelScalar T>
+void normalise_kernel(const NormGeometry& g,
+                      const T* x,
+                      const T* mean,
+                      const T* var,
+                      const T* gamma,
+                      const T* beta,
+                      T* y) noexcept;
+/// sums[0, .] = sum of u, sums[1, .] = sum of u * h, over groups or over affine cells.
+template <KernelScalar T>
+void norm_sums_kernel(const NormGeometry& g,
+                      bool over_affine,
+                      const T* u,
+                      const T* x,
+                      const T* mean,
+                      const T* var,
+                      T* sums) noexcept;
+/// gamma, where given, has one value per group.
+template <KernelScalar T>
+void norm_input_grad_kernel(const NormGeometry& g,
+                            const T* v,
+                            const T* x,
+                            const T* mean,
+                            const T* var,
+                            const T* sums,
+                            const T* gamma,
+                            T* x_bar) noexcept;
+
+namespace detail {
+
+/// 1/sqrt(var + eps)
+template <Value V>
+V inverse_deviation(const V& var, double eps) {
+  return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
+}
+
+/// Flat indices of row `row` of a (2, n) tensor.
+inline Selection row_cells(Index row, Index n) {
+  Tensor<Index> cells = Tensor<Index>::uninitialised(Shape{n});
+  Index* out = cells.mutable_data();
+  for (Index i = 0; i < n; ++i) {
+    out[i] = row * n + i;
+  }
+  return cells;
+}
+
+template <Value V>
+V row_of(const V& pair, Index row, const Shape& shape) {
+  return take(pair, IndicesOf<V>(row_cells(row, shape.elements().value_or(0))), shape);
+}
+
+template <Value V>
+V pair_of(const V& first, const V& second, Index n) {
+  const Shape shape{2, n};
+  return add(place(first, IndicesOf<V>(row_cells(0, n)), shape),
+             place(second, IndicesOf<V>(row_cells(1, n)), shape));
+}
+
+template <class P, Value V>
+V apply_list(const P& primitive, const std::vector<V>& in) {
+  return apply_all(primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(), false).y;
+}
+
+}  // namespace detail
+
+/// The variance of each group about its mean: inputs x and mean (x as the view, mean as `stat`).
+/// The mean counts as part of x, so its cotangent is none; it would be zero, the deviations sum to
+/// zero.
+struct NormVariancePrimitive {
+  static constexpr std::string_view name = "norm_variance";
+  NormGeometry g;
+
+  template <class V>
+  V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
+    const V deviation = sub(in[0], in[1]);
+    return divide_by_count(sum_to(mul(deviation, deviation), g.stat), g.count);
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> var = Tensor<T>::uninitialised(g.stat);
+      norm_variance_kernel(g, in[0].data(), in[1].data(), var.mutable_data());
+      return {std::move(var), {}};
+    } else {
+      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+    }
+  }
+  template <class V>
+  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    if (i == 1) {
+      return std::nullopt;
+    }
+    return mul(sub(saved[0], saved[1]), divide_by_count(scale(y_bar, 2), g.count));
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return composed_jvp(*this, saved, dots);
+  }
+  static constexpr bool needs(int i, int what) { return i == 0 && what != kOutput; }
+  friend bool operator==(const NormVariancePrimitive&, const NormVariancePrimitive&) = default;
+};
+
+/// (2, cells): the sums of u and of u * h. Inputs u, x, mean, var.
+struct NormSumsPrimitive {
+  static constexpr std::string_view name = "norm_sums";
+  NormGeometry g;
+  bool over_affine = false;
+
+  const Shape& target() const { return over_affine ? g.affine : g.stat; }
+
+  template <class V>
+  V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
+    const V h = mul(sub(in[1], in[2]), detail::inverse_deviation(in[3], g.eps));
+    return detail::pair_of(
+        sum_to(in[0], target()), sum_to(mul(in[0], h), target()), target().elements().value_or(0));
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> sums = Tensor<T>::uninitialised(Shape{2, target().elements().value_or(0)});
+      norm_sums_kernel(g,
+                       over_affine,
+                       in[0].data(),
+                       in[1].data(),
+                       in[2].data(),
+                       in[3].data(),
+                       sums.mutable_data());
+      return {std::move(sums), {}};
+    } else {
+      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+    }
+  }
+  template <class V>
+  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    return composed_vjp(*this, i, saved, y_bar);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return composed_jvp(*this, saved, dots);
+  }
+  static constexpr bool needs(int, int what) { return what != kOutput; }
+  friend bool operator==(const NormSumsPrimitive&, const NormSumsPrimitive&) = default;
+};
+
+/// gamma * r * (v - sums[0]/n - h * sums[1]/n). Inputs v, x, mean, var, sums over groups, and gamma
+/// where an affine pair belongs to one group.
+struct NormInputGradPrimitive {
+  static constexpr std::string_view name = "norm_input_grad";
+  NormGeometry g;
+
+  template <class V>
+  V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
+    const V r = detail::inverse_deviation(in[3], g.eps);
+    const V h = mul(sub(in[1], in[2]), r);
+    const V mean_v = divide_by_count(detail::row_of(in[4], 0, g.stat), g.count);
+    const V mean_vh = divide_by_count(detail::row_of(in[4], 1, g.stat), g.count);
+    const V inner = sub(sub(in[0], mean_v), mul(h, mean_vh));
+    return mul(inner, in.size() > 5 ? V(mul(r, in[5])) : r);
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> x_bar = Tensor<T>::uninitialised(g.view);
+      norm_input_grad_kernel(g,
+                             in[0].data(),
+                             in[1].data(),
+                             in[2].data(),
+                             in[3].data(),
+                             in[4].data(),
+                             in.size() > 5 ? in[5].data() : nullptr,
+                             x_bar.mutable_data());
+      return {std::move(x_bar), {}};
+    } else {
+      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+    }
+  }
+  template <class V>
+  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    return composed_vjp(*this, i, saved, y_bar);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return composed_jvp(*this, saved, dots);
+  }
+  static constexpr bool needs(int, int what) { return what != kOutput; }
+  friend bool operator==(const NormInputGradPrimitive&, const NormInputGradPrimitive&) = default;
+};
+
+/// Inputs x, mean, var, and gamma and beta where there are any; all in shapes of the view.
+///
+/// Unless `given`, mean and var are those of x: they come in only so that nobody computes them
+/// twice, and the cotangent of x is the total one, theirs is none. It is written with mean and var
+/// as values, so further derivatives find their way through them.
+struct NormalisePrimitive {
+  static constexpr std::string_view name = "normalise";
+  NormGeometry g;
+  bool given = false;
+
+  template <class V>
+  V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
+    const V h = mul(sub(in[0], in[1]), detail::inverse_deviation(in[2], g.eps));
+    return in.size() > 3 ? V(add(mul(h, in[3]), in[4])) : h;
+  }
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> y = Tensor<T>::uninitialised(g.view);
+      const bool affine = in.size() > 3;
+      normalise_kernel(g,
+                       in[0].data(),
+                       in[1].data(),
+                       in[2].data(),
+                       affine ? in[3].data() : nullptr,
+                       affine ? in[4].data() : nullptr,
+                       y.mutable_data());
+      return {std::move(y), {}};
+    } else {
+      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+    }
+  }
+  template <class V>
+  void vjp_all(const Saved<V>& saved,
+               const V& u,
+               const std::vector<bool>& needed,
+               std::vector<std::optional<V>>& bars) const {
+    if (given) {
+      for (std::size_t i = 0; i < needed.size(); ++i) {
+        if (needed[i]) {
+          bars[i] = composed_vjp(*this, static_cast<int>(i), saved, u);
+        }
+      }
+      return;
+    }
+    const bool affine = needed.size() > 3;
+    const bool parameters = affine && (needed[3] || needed[4]);
+    const auto sums = [&](const V& v, bool over_affine) {
+      return apply(NormSumsPrimitive{g, over_affine}, {v, saved[0], saved[1], saved[2]});
+    };
+    std::optional<V> shared;
+    if (needed[0]) {
+      const bool outside = affine && g.affine_is_stat();
+      const V v = affine && !outside ? V(mul(u, saved[3])) : u;
+      const V v_sums = sums(v, false);
+      std::vector<V> in{v, saved[0], saved[1], saved[2], v_sums};
+      if (outside) {
+        in.push_back(saved[3]);
+        shared = v_sums;
+      }
+      bars[0] = detail::apply_list(NormInputGradPrimitive{g}, in);
+    }
+    if (parameters) {
+      const V u_sums = shared ? *shared : sums(u, true);
+      if (needed[3]) {
+        bars[3] = detail::row_of(u_sums, 1, g.affine);
+      }
+      if (needed[4]) {
+        bars[4] = detail::row_of(u_sums, 0, g.affine);
+      }
+    }
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return composed_jvp(*this, saved, dots);
+  }
+  static constexpr bool needs(int, int what) { return what != kOutput; }
+  friend bool operator==(const NormalisePrimitive&, const NormalisePrimitive&) = default;
+};
+
+/// Normalised values, and the statistics they were made with (of the shape of the parameters for
+/// batch norm), e.g. for running averages. Differentiable, all three.
+template <Value V>
+struct Normalised {
+  V y;
+  V mean;
+  V var;
+};
+
+namespace detail {
+
+inline void require_parameters(std::string_view op,
+                               std::string_view which,
+                               const Shape& got,
+                               const NormGeometry& g) {
+  if (got != g.parameters) {
+    throw Error(std::string(op),
+                {.code = ErrorCode::shape_mismatch,
+                 .argument = which == "beta" ? Argument::b : Argument::w,
+                 .got = got.elements().value_or(0),
+                 .needed = g.parameters.elements().value_or(0)},
+                std::string(op) + ": x = " + to_string(g.x) + ", " + std::string(which) + " = " +
+                    to_string(got) + "\n  fix: " + std::string(which) + " of shape " +
+                    to_string(g.parameters));
+  }
+}
+
+/// The list (x, mean, var, gamma, beta) in shapes of the view, with the statistics of x.
+template <Value V>
+std::vector<V> norm_inputs(const NormGeometry& g, const V& x) {
+  const V view = reshape(x, g.view);
+  const V mean = divide_by_count(sum_to(view, g.stat), g.count);
+  return {view, mean, apply(NormVariancePrimitive{g}, {view, mean})};
+}
+
+template <Value V>
+void add_parameters(
+    std::string_view op, const NormGeometry& g, const V& gamma, const V& beta, std::vector<V>& in) {
+  require_parameters(op, "gamma", gamma.shape(), g);
+  require_parameters(op, "beta", beta.shape(), g);
+  in.push_back(reshape(gamma, g.affine));
+  in.push_back(reshape(beta, g.affine));
+}
+
+template <Value V>
+V normalised(const NormGeometry& g, const std::vector<V>& in, bool given) {
+  return reshape(apply_list(NormalisePrimitive{g, given}, in), g.x);
+}
+
+template <Value V>
+Normalised<V> batch_normalised(const NormGeometry& g, const std::vector<V>& in) {
+  return {normalised(g, in, false), reshape(in[1], g.parameters), reshape(in[2], g.parameters)};
+}
+
+template <Value V>
+std::vector<V> given_inputs(const NormGeometry& g, const V& x, const V& mean, const V& var) {
+  require_parameters("batch_norm_inference", "mean", mean.shape(), g);
+  require_parameters("batch_norm_inference", "var", var.shape(), g);
+  return {reshape(x, g.view), reshape(mean, g.stat), reshape(var, g.stat)};
+}
+
+}  // namespace detail
+
+/// Training form: statistics of each channel over the batch and space.
+template <Value X, Value G, Value B>
+Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
+                                            const G& gamma,
+                                            const B& beta,
+                                            const NormOptions& options = {}) {
+  using V = CommonValue<X, G, B>;
+  const NormGeometry g = batch_norm_geometry(x.shape(), options);
+  std::vector<V> in = detail::norm_inputs(g, V(x));
+  detail::add_parameters("batch_norm", g, V(gamma), V(beta), in);
+  return detail::batch_normalised(g, in);
+}
+template <Value V>
+Normalised<V> batch_norm(const V& x, const NormOptions& options = {}) {
+  const NormGeometry g = batch_norm_geometry(x.shape(), options);
+  return detail::batch_normalised(g, detail::norm_inputs(g, x));
+}
+
+/// Inference form: the statistics are given, one per channel.
+template <Value X, Value M, Value S, Value G, Value B>
+CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
+                                                const M& mean,
+                                                const S& var,
+                                                const G& gamma,
+                                                const B& beta,
+                                                const NormOptions& options = {}) {
+  using V = CommonValue<X, M, S, G, B>;
+  const NormGeometry g = batch_norm_geometry(x.shape(), options);
+  std::vector<V> in = detail::given_inputs(g, V(x), V(mean), V(var));
+  detail::add_parameters("batch_norm_inference", g, V(gamma), V(beta), in);
+  return detail::normalised(g, in, true);
+}
+template <Value X, Value M, Value S>
+CommonValue<X, M, S> batch_norm_inference(const X& x,
+                                          const M& mean,
+                                          const S& var,
+                                          const NormOptions& options = {}) {
+  using V = CommonValue<X, M, S>;
+  const NormGeometry g = batch_norm_geometry(x.shape(), options);
+  return detail::normalised(g, detail::given_inputs(g, V(x), V(mean), V(var)), true);
+}
+
+/// Statistics of each sample and group of consecutive channels; gamma and beta per channel.
+template <Value X, Value G, Value B>
+CommonValue<X, G, B> group_norm(
+    const X& x, Index groups, const G& gamma, const B& beta, const NormOptions& options = {}) {
+  using V = CommonValue<X, G, B>;
+  const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
+  std::vector<V> in = detail::norm_inputs(g, V(x));
+  detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
+  return detail::normalised(g, in, false);
+}
+template <Value V>
+V group_norm(const V& x, Index groups, const NormOptions& options = {}) {
+  const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
+  return detail::normalised(g, detail::norm_inputs(g, x), false);
+}
+
+/// Statistics over the trailing axes that gamma and beta have.
+template <Value X, Value G, Value B>
+CommonValue<X, G, B> layer_norm(const X& x, const G& gamma, const B& beta, double eps = 1e-5) {
+  using V = CommonValue<X, G, B>;
+  const NormGeometry g = layer_norm_geometry(x.shape(), gamma.shape().rank(), eps);
+  std::vector<V> in = detail::norm_inputs(g, V(x));
+  detail::add_parameters("layer_norm", g, V(gamma), V(beta), in);
+  return detail::normalised(g, in, false);
+}
+/// Over the last `axes` axes, without parameters.
+template <Value V>
+V layer_norm(const V& x, int axes = 1, double eps = 1e-5) {
+  const NormGeometry g = layer_norm_geometry(x.shape(), axes, eps);
+  return detail::normalised(g, detail::norm_inputs(g, x), false);
+}
+
+}  // namespace fenestra

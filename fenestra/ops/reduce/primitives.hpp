@@ -1,0 +1,135 @@
+// Sums and expansions: a linear pair, adjoint to each other.
+//
+//   sum_to(x, shape)        adds up the axes that `shape` has as 1 (or lacks)
+//   broadcast_to(x, shape)  repeats them
+//
+// Sums over axes, means, bias gradients and the gradients of broadcasting are all made of these
+// two.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/elementwise/broadcast.hpp>
+#include <fenestra/ops/elementwise/evaluate.hpp>
+
+#include <string>
+
+namespace fenestra {
+
+// Compiled for float and double in evaluate.cpp.
+template <KernelScalar T>
+FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) noexcept;
+
+template <Value V>
+V sum_to(const V& x, const Shape& shape);
+template <Value V>
+V broadcast_to(const V& x, const Shape& shape);
+
+struct SumToPrimitive {
+  static constexpr std::string_view name = "sum_to";
+  Shape from;
+  Shape to;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    if constexpr (KernelScalar<T>) {
+      Tensor<T> y = Tensor<T>::uninitialised(to);
+      sum_to_kernel(in[0].data(), y.mutable_data(), from, to);
+      return {std::move(y), {}};
+    } else {
+      Tensor<T> y(to);
+      if (in[0].size() == 0) {
+        return {std::move(y), {}};
+      }
+      T* out = y.mutable_data();
+      const BroadcastLoop<2> loop(from, {from, to});
+      const Index n = loop.inner();
+      for (Index run = 0; run < loop.outer(); ++run) {
+        const T* x = in[0].data() + loop.offset(0, run);
+        T* sum = out + loop.offset(1, run);
+        for (Index i = 0; i < n; ++i) {
+          T& cell = sum[i * loop.inner_step(1)];
+          cell = cell + x[i];
+        }
+      }
+      return {std::move(y), {}};
+    }
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const {
+    return broadcast_to(y_bar, from);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return sum_to(*dots[0], to);
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const SumToPrimitive&, const SumToPrimitive&) = default;
+};
+
+struct BroadcastToPrimitive {
+  static constexpr std::string_view name = "broadcast_to";
+  Shape from;
+  Shape to;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    Tensor<T> y = Tensor<T>::uninitialised(to);
+    if (y.size() == 0) {
+      return {std::move(y), {}};
+    }
+    T* out = y.mutable_data();
+    const BroadcastLoop<1> loop(to, {from});
+    const Index n = loop.inner();
+    const Index step = loop.inner_step(0);
+    for (Index run = 0; run < loop.outer(); ++run) {
+      const T* x = in[0].data() + loop.offset(0, run);
+      for (Index i = 0; i < n; ++i) {
+        out[run * n + i] = x[i * step];
+      }
+    }
+    return {std::move(y), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const {
+    return sum_to(y_bar, from);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return broadcast_to(*dots[0], to);
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const BroadcastToPrimitive&, const BroadcastToPrimitive&) = default;
+};
+
+/// The sum of x over the axes in which `shape` is 1 or missing.
+template <Value V>
+V sum_to(const V& x, const Shape& shape) {
+  if (x.shape() == shape) {
+    return x;
+  }
+  if (!broadcasts_to(shape, x.shape())) {
+    throw Error("sum_to",
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::x},
+                "sum_to: x = " + to_string(x.shape()) + " does not reduce to " + to_string(shape) +
+                    "\n  fix: equal extents, or 1 on the axes to add up");
+  }
+  return apply(SumToPrimitive{x.shape(), shape}, {x});
+}
+
+/// x repeated along the axes in which it is 1 or which it lacks.
+template <Value V>
+V broadcast_to(const V& x, const Shape& shape) {
+  if (x.shape() == shape) {
+    return x;
+  }
+  if (!broadcasts_to(x.shape(), shape)) {
+    throw Error("broadcast_to",
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::x},
+                "broadcast_to: x = " + to_string(x.shape()) + " does not expand to " +
+                    to_string(shape) + "\n  fix: equal extents, or 1 on the axes to repeat");
+  }
+  return apply(BroadcastToPrimitive{x.shape(), shape}, {x});
+}
+
+}  // namespace fenestra

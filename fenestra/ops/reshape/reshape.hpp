@@ -1,0 +1,75 @@
+// Reshape: the same elements under another shape. Linear; its adjoint reshapes back. Shares
+// storage, moves nothing.
+#pragma once
+
+#include <fenestra/ops/apply.hpp>
+
+#include <string>
+
+namespace fenestra {
+
+template <Value V>
+V reshape(const V& x, const Shape& shape);
+
+struct ReshapePrimitive {
+  static constexpr std::string_view name = "reshape";
+  Shape from;
+  Shape to;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    return {in[0].reshaped(to), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const {
+    return reshape(y_bar, from);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return reshape(*dots[0], to);
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const ReshapePrimitive&, const ReshapePrimitive&) = default;
+};
+
+/// `shape` with its open extent (-1, at most one) filled in; throws `shape_mismatch` where it does
+/// not hold the elements of `x`.
+inline Shape resolved_reshape(const Shape& x, const Shape& shape) {
+  Shape to = shape;
+  int open = -1;
+  Checked known = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == -1 && open < 0) {
+      open = axis;
+    } else {
+      known = known * shape[axis];
+    }
+  }
+  const Index size = x.elements().value_or(0);
+  if (open >= 0 && known.ok() && known.value() > 0 && size % known.value() == 0) {
+    to[open] = size / known.value();
+  }
+  if (to.elements() != x.elements()) {
+    throw Error("reshape",
+                {.code = ErrorCode::shape_mismatch,
+                 .argument = Argument::x,
+                 .got = size,
+                 .needed = known.ok() ? known.value() : 0},
+                "reshape: x = " + to_string(x) + " has " + std::to_string(size) + " elements, " +
+                    to_string(shape) + " does not hold them\n  fix: extents whose product is " +
+                    std::to_string(size));
+  }
+  return to;
+}
+
+/// One extent may be -1: it is what the others leave.
+template <Value V>
+V reshape(const V& x, const Shape& shape) {
+  const Shape to = resolved_reshape(x.shape(), shape);
+  if (x.shape() == to) {
+    return x;
+  }
+  return apply(ReshapePrimitive{x.shape(), to}, {x});
+}
+
+}  // namespace fenestra

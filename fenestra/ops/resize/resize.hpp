@@ -1,0 +1,109 @@
+// Resize and its adjoint on any value type: a linear pair, one map per spatial axis.
+//
+//   resize(x, options)                       nearest or linear interpolation of the spatial axes
+//   resize_adjoint(y_bar, shape, options)    every output cell given back to the cells it was made
+//   of
+#pragma once
+
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/resize/geometry.hpp>
+
+#include <string>
+#include <utility>
+
+namespace fenestra {
+
+struct ResizeAdjointPrimitive;
+
+struct ResizePrimitive {
+  static constexpr std::string_view name = "resize";
+  ResizeGeometry g;
+
+  /// The last axis first: where an image grows, the map without contiguous runs sees the fewest
+  /// cells.
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    Tensor<T> y = in[0];
+    for (int axis = g.rank() - 1; axis >= 0; --axis) {
+      if (!g.keeps(axis)) {
+        y = map_axis(y, g.tensor_axis(axis), g.map(axis));
+      }
+    }
+    return {std::move(y), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const;
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return apply(*this, {*dots[0]});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const ResizePrimitive&, const ResizePrimitive&) = default;
+};
+
+struct ResizeAdjointPrimitive {
+  static constexpr std::string_view name = "resize_adjoint";
+  ResizeGeometry g;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    Tensor<T> x = in[0];
+    for (int axis = 0; axis < g.rank(); ++axis) {
+      if (!g.keeps(axis)) {
+        x = map_axis_adjoint(x, g.tensor_axis(axis), g.map(axis));
+      }
+    }
+    return {std::move(x), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const {
+    return apply(ResizePrimitive{g}, {y_bar});
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return apply(*this, {*dots[0]});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const ResizeAdjointPrimitive&, const ResizeAdjointPrimitive&) = default;
+};
+
+template <class V>
+V ResizePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
+  return apply(ResizeAdjointPrimitive{g}, {y_bar});
+}
+
+/// On a resolved geometry, for callers that keep one.
+template <Value V>
+V resize(const V& x, const ResizeGeometry& g) {
+  if (x.shape() != g.x_shape()) {
+    throw Error("resize",
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::x},
+                "resize: x = " + to_string(x.shape()) + ", the geometry is for " +
+                    to_string(g.x_shape()) + "\n  fix: equal shapes");
+  }
+  return apply(ResizePrimitive{g}, {x});
+}
+template <Value V>
+V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
+  if (y_bar.shape() != g.y_shape()) {
+    throw Error("resize_adjoint",
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::y},
+                "resize_adjoint: y_bar = " + to_string(y_bar.shape()) +
+                    ", x = " + to_string(g.x_shape()) + " resized is " + to_string(g.y_shape()) +
+                    "\n  fix: y_bar of that shape");
+  }
+  return apply(ResizeAdjointPrimitive{g}, {y_bar});
+}
+
+/// x with its spatial axes resized.
+template <Value V>
+V resize(const V& x, const ResizeOptions& options) {
+  return resize(x, resize_geometry(x.shape(), options));
+}
+/// The adjoint of resize on x of `shape`.
+template <Value V>
+V resize_adjoint(const V& y_bar, const Shape& shape, const ResizeOptions& options) {
+  return resize_adjoint(y_bar, resize_geometry(shape, options));
+}
+
+}  // namespace fenestra

@@ -1,0 +1,127 @@
+// Slice and its adjoint on any value type: a linear pair, adjoint to each other.
+//
+//   slice(x, ranges)         the cells of a region of x
+//   slice_adjoint(u, shape, ranges)  zeros of `shape` with u in that region
+//
+// Different cells of a region are different cells of the tensor, so both are copies and neither
+// rounds.
+#pragma once
+
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/slice/region.hpp>
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace fenestra {
+
+struct SliceAdjointPrimitive;
+
+struct SlicePrimitive {
+  static constexpr std::string_view name = "slice";
+  Shape shape;  ///< of the whole
+  Region region;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    Tensor<T> y = Tensor<T>::uninitialised(region.count);
+    const StridedRegion from = strided(shape, region);
+    if (y.size() > 0) {
+      copy_region(in[0].data() + from.offset,
+                  from.strides,
+                  y.mutable_data(),
+                  strided(region.count, whole_region(region.count)).strides,
+                  region.count);
+    }
+    return {std::move(y), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const;
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return apply(*this, {*dots[0]});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const SlicePrimitive&, const SlicePrimitive&) = default;
+};
+
+struct SliceAdjointPrimitive {
+  static constexpr std::string_view name = "slice_adjoint";
+  Shape shape;  ///< of the whole
+  Region region;
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    Tensor<T> y(shape);
+    const StridedRegion to = strided(shape, region);
+    if (in[0].size() > 0) {
+      copy_region(in[0].data(),
+                  strided(region.count, whole_region(region.count)).strides,
+                  y.mutable_data() + to.offset,
+                  to.strides,
+                  region.count);
+    }
+    return {std::move(y), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const {
+    return apply(SlicePrimitive{shape, region}, {y_bar});
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return apply(*this, {*dots[0]});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const SliceAdjointPrimitive&, const SliceAdjointPrimitive&) = default;
+};
+
+template <class V>
+V SlicePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
+  return apply(SliceAdjointPrimitive{shape, region}, {y_bar});
+}
+
+/// The cells that `ranges` name, at most one range per axis; axes without one stay whole.
+template <Value V>
+V slice(const V& x, std::span<const AxisRange> ranges) {
+  const Region region = resolve_region("slice", x.shape(), ranges);
+  if (region == whole_region(x.shape())) {
+    return x;
+  }
+  return apply(SlicePrimitive{x.shape(), region}, {x});
+}
+template <Value V>
+V slice(const V& x, std::initializer_list<AxisRange> ranges) {
+  return slice(x, std::span<const AxisRange>(ranges.begin(), ranges.size()));
+}
+/// `count` cells of one axis.
+template <Value V>
+V slice(const V& x, int axis, Index begin, Index count, Index step = 1) {
+  return slice(x, {AxisRange{axis, begin, count, step}});
+}
+
+/// Zeros of `shape` with u in the region that `ranges` name. The adjoint of `slice` on x of that
+/// shape.
+template <Value V>
+V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRange> ranges) {
+  const Region region = resolve_region("slice_adjoint", shape, ranges);
+  if (u.shape() != region.count) {
+    throw Error(
+        "slice_adjoint",
+        {.code = ErrorCode::shape_mismatch, .got = u.shape().rank(), .needed = region.count.rank()},
+        "slice_adjoint: u = " + to_string(u.shape()) + ", the region of " + to_string(shape) +
+            " has the shape " + to_string(region.count) + "\n  fix: u of shape " +
+            to_string(region.count));
+  }
+  if (u.shape() == shape && region == whole_region(shape)) {
+    return u;
+  }
+  return apply(SliceAdjointPrimitive{shape, region}, {u});
+}
+template <Value V>
+V slice_adjoint(const V& u, const Shape& shape, std::initializer_list<AxisRange> ranges) {
+  return slice_adjoint(u, shape, std::span<const AxisRange>(ranges.begin(), ranges.size()));
+}
+
+}  // namespace fenestra

@@ -1,0 +1,117 @@
+// The descriptor of softmax, log-softmax and log-sum-exp. See ops/operator.hpp for the contract.
+#pragma once
+
+#include <fenestra/ops/engine_operator.hpp>
+#include <fenestra/ops/random_shape.hpp>
+#include <fenestra/ops/softmax/softmax.hpp>
+#include <fenestra/spec/problem.hpp>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fenestra {
+
+struct SoftmaxGeometry {
+  SoftmaxFunction f = SoftmaxFunction::softmax;
+  Shape x;
+  int axis = -1;
+  bool keep = false;  ///< of logsumexp
+
+  friend constexpr bool operator==(const SoftmaxGeometry&, const SoftmaxGeometry&) = default;
+};
+
+namespace detail {
+inline constexpr std::string_view kSoftmaxNames[] = {"softmax", "log_softmax", "logsumexp"};
+}
+
+inline std::string to_string(const SoftmaxGeometry& g) {
+  return "f=" + std::string(detail::kSoftmaxNames[static_cast<int>(g.f)]) +
+         " x=" + problem_text(g.x) + " axis=" + std::to_string(g.axis) +
+         (g.keep ? " keep=true" : "");
+}
+
+inline std::size_t hash_value(const SoftmaxGeometry& g) {
+  return std::hash<std::string>{}(to_string(g));
+}
+
+struct Softmax : EngineOperator<Softmax> {
+  using Geometry = SoftmaxGeometry;
+  static constexpr std::string_view name = "softmax";
+  static constexpr std::string_view summary = "softmax, log-softmax or log-sum-exp along an axis";
+  static constexpr std::string_view example = "f=log_softmax x=64x10 axis=1";
+
+  static Geometry parse(std::string_view text) {
+    Problem problem(text);
+    Geometry g;
+    g.f = static_cast<SoftmaxFunction>(problem.choice("f", detail::kSoftmaxNames));
+    g.x = problem.shape("x");
+    const Index axis = problem.integer("axis", -1);
+    g.keep = problem.flag("keep", false);
+    problem.finish(name);
+    g.axis = axis < -kMaxRank || axis > kMaxRank ? kMaxRank : static_cast<int>(axis);
+    resolved_axis(name, g.x, g.axis);
+    return g;
+  }
+  static std::vector<KnownAnswer> answers() {
+    return {{.problem = "f=softmax x=3",
+             .inputs = {{1, 2, 3}},
+             .y = {0.09003057317, 0.244728471055, 0.665240955775},
+             .y_bar = {1, 0, 0},
+             .bars = {{0.081925069065, -0.02203304452, -0.059892024545}},
+             .half_unit = 5e-13},
+            {.problem = "f=log_softmax x=3",
+             .inputs = {{1, 2, 3}},
+             .y = {-2.407605964444, -1.407605964444, -0.407605964444},
+             .y_bar = {1, 0, 0},
+             .bars = {{0.90996942683, -0.244728471055, -0.665240955775}},
+             .half_unit = 5e-13},
+            {.problem = "f=logsumexp x=4",
+             .inputs = {{1, 2, 3, 4}},
+             .y = {4.440189698561},
+             .y_bar = {1},
+             .bars = {{0.03205860328, 0.087144318742, 0.23688281809, 0.643914259888}},
+             .half_unit = 5e-13}};
+  }
+  static Geometry random(Random& random) {
+    Geometry g;
+    g.f = static_cast<SoftmaxFunction>(random.between(0, 2));
+    g.x = random_shape(random, 1, 4, g.f == SoftmaxFunction::logsumexp ? 1 : 0);
+    g.axis = static_cast<int>(random.between(-g.x.rank(), g.x.rank() - 1));
+    g.keep = g.f == SoftmaxFunction::logsumexp && random.chance(2);
+    return g;
+  }
+
+  static std::vector<TensorInfo> inputs(const Geometry& g) { return {{"x", g.x}}; }
+  static TensorInfo output(const Geometry& g) {
+    if (g.f != SoftmaxFunction::logsumexp) {
+      return {"y", g.x};
+    }
+    Shape y;
+    for (int axis = 0; axis < g.x.rank(); ++axis) {
+      if (axis != resolved_axis(name, g.x, g.axis)) {
+        y.push_back(g.x[axis]);
+      } else if (g.keep) {
+        y.push_back(1);
+      }
+    }
+    return {"y", y};
+  }
+  static Algebra algebra(const Geometry&) { return Algebra::transcendental; }
+
+  template <class V>
+  static V call(const Geometry& g,
+                const std::vector<V>& in,
+                const std::vector<Tensor<Index>>& /*data*/) {
+    switch (g.f) {
+      case SoftmaxFunction::log_softmax: return log_softmax(in[0], g.axis);
+      case SoftmaxFunction::logsumexp: return logsumexp(in[0], g.axis, g.keep);
+      default: return softmax(in[0], g.axis);
+    }
+  }
+};
+
+static_assert(Operator<Softmax>);
+
+}  // namespace fenestra

@@ -1,0 +1,216 @@
+// Softmax, log-softmax and log-sum-exp over one axis, on any value type.
+//
+// All three subtract the largest element first, so nothing overflows that need not. Derivatives are
+// written with the results: p the softmax, u a tangent or cotangent,
+//   softmax      p * (u - sum(p * u))           both ways, the Jacobian is symmetric
+//   log_softmax  u - p * sum(u)                 and forward u - sum(p * u)
+//   logsumexp    p * u                          and forward sum(p * u)
+#pragma once
+
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace fenestra {
+
+enum class SoftmaxFunction {
+  softmax,
+  log_softmax,
+  logsumexp,
+  weights,  ///< softmax, but 0 where every element is -infinity: the gradient of logsumexp
+};
+
+/// A tensor seen along one axis: element (o, k, i) at (o * extent + k) * inner + i.
+struct AxisView {
+  Index outer = 1;
+  Index extent = 1;
+  Index inner = 1;
+
+  friend constexpr bool operator==(const AxisView&, const AxisView&) = default;
+};
+
+/// `axis` counted from 0; throws `rank_mismatch` where there is none.
+inline int resolved_axis(std::string_view op, const Shape& x, int axis) {
+  const int at = axis < 0 ? axis + x.rank() : axis;
+  if (at < 0 || at >= x.rank()) {
+    throw Error(std::string(op),
+                {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = axis},
+                std::string(op) + ": axis " + std::to_string(axis) + " of x = " + to_string(x) +
+                    " does not exist\n  fix: an axis from " + std::to_string(-x.rank()) + " to " +
+                    std::to_string(x.rank() - 1));
+  }
+  return at;
+}
+
+constexpr AxisView axis_view(const Shape& shape, int axis) {
+  AxisView view{1, shape[axis], 1};
+  for (int i = 0; i < shape.rank(); ++i) {
+    (i < axis ? view.outer : view.inner) *= i == axis ? 1 : shape[i];
+  }
+  return view;
+}
+
+namespace spec {
+
+/// One line of elements, `step` apart; `out` likewise, or one element for logsumexp.
+template <OrderedScalar T>
+void softmax_line(SoftmaxFunction f, const T* x, Index n, Index step, T* out) {
+  if constexpr (Transcendental<T>) {
+    // Constants near the elements: the shift cancels, so derivatives need not follow it, and there
+    // is never a doubt which is greatest.
+    T greatest = representative(x[0]);
+    for (Index k = 1; k < n; ++k) {
+      greatest = scalar_max(greatest, representative(x[k * step]));
+    }
+    if constexpr (std::floating_point<T>) {
+      if (std::isinf(greatest) && f == SoftmaxFunction::logsumexp) {
+        *out = greatest;
+        return;
+      }
+      if (std::isinf(greatest) && greatest < 0 && f == SoftmaxFunction::weights) {
+        for (Index k = 0; k < n; ++k) {
+          out[k * step] = T(0);
+        }
+        return;
+      }
+    }
+    T sum(0);
+    for (Index k = 0; k < n; ++k) {
+      sum = sum + scalar_exp(T(x[k * step] - greatest));
+    }
+    if (f == SoftmaxFunction::logsumexp) {
+      *out = greatest + scalar_log(sum);
+      return;
+    }
+    const T log_sum = f == SoftmaxFunction::log_softmax ? scalar_log(sum) : T(0);
+    for (Index k = 0; k < n; ++k) {
+      const T shifted = x[k * step] - greatest;
+      out[k * step] =
+          f == SoftmaxFunction::log_softmax ? T(shifted - log_sum) : T(scalar_exp(shifted) / sum);
+    }
+  } else {
+    detail::throw_no_function("softmax");
+  }
+}
+
+}  // namespace spec
+
+// Compiled for float and double in evaluate.cpp. The axis is not empty.
+template <KernelScalar T>
+void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view) noexcept;
+
+template <Value V>
+V apply_softmax(SoftmaxFunction f, const V& x, int axis);
+
+struct SoftmaxPrimitive {
+  static constexpr std::string_view name = "softmax";
+  SoftmaxFunction f = SoftmaxFunction::softmax;
+  Shape x;
+  int axis = 0;
+
+  /// x with 1 on the axis.
+  Shape reduced() const {
+    Shape shape = x;
+    shape[axis] = 1;
+    return shape;
+  }
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    Tensor<T> y = Tensor<T>::uninitialised(f == SoftmaxFunction::logsumexp ? reduced() : x);
+    if (y.size() == 0) {
+      return {std::move(y), {}};
+    }
+    const AxisView view = axis_view(x, axis);
+    T* out = y.mutable_data();
+    if constexpr (KernelScalar<T>) {
+      softmax_kernel(f, in[0].data(), out, view);
+    } else {
+      for (Index o = 0; o < view.outer; ++o) {
+        for (Index i = 0; i < view.inner; ++i) {
+          const Index at = o * view.extent * view.inner + i;
+          spec::softmax_line(f,
+                             in[0].data() + at,
+                             view.extent,
+                             view.inner,
+                             out + (f == SoftmaxFunction::logsumexp ? o * view.inner + i : at));
+        }
+      }
+    }
+    return {std::move(y), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>& saved, const V& u) const {
+    switch (f) {
+      case SoftmaxFunction::log_softmax: return sub(u, mul(exp(*saved.y), sum_to(u, reduced())));
+      case SoftmaxFunction::logsumexp:
+        return mul(apply_softmax(SoftmaxFunction::weights, saved[0], axis), u);
+      default: return mul(*saved.y, sub(u, sum_to(mul(*saved.y, u), reduced())));
+    }
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    switch (f) {
+      case SoftmaxFunction::log_softmax:
+        return sub(*dots[0], sum_to(mul(exp(*saved.y), *dots[0]), reduced()));
+      case SoftmaxFunction::logsumexp:
+        return sum_to(mul(apply_softmax(SoftmaxFunction::weights, saved[0], axis), *dots[0]),
+                      reduced());
+      default: return vjp(0, saved, *dots[0]);
+    }
+  }
+  bool needs(int, int what) const {
+    return f == SoftmaxFunction::logsumexp ? what == 0 : what == kOutput;
+  }
+  friend bool operator==(const SoftmaxPrimitive&, const SoftmaxPrimitive&) = default;
+};
+
+/// `axis` is resolved.
+template <Value V>
+V apply_softmax(SoftmaxFunction f, const V& x, int axis) {
+  return apply(SoftmaxPrimitive{f, x.shape(), axis}, {x});
+}
+
+/// exp(x)/sum(exp(x)) along `axis`. A line of -infinity alone gives NaN.
+template <Value V>
+V softmax(const V& x, int axis = -1) {
+  return apply_softmax(SoftmaxFunction::softmax, x, resolved_axis("softmax", x.shape(), axis));
+}
+
+/// log(softmax(x)) without the detour.
+template <Value V>
+V log_softmax(const V& x, int axis = -1) {
+  return apply_softmax(
+      SoftmaxFunction::log_softmax, x, resolved_axis("log_softmax", x.shape(), axis));
+}
+
+/// log(sum(exp(x))) along `axis`, which is removed unless `keep`. A line of -infinity alone gives
+/// -infinity with zero gradient.
+template <Value V>
+V logsumexp(const V& x, int axis = -1, bool keep = false) {
+  const int at = resolved_axis("logsumexp", x.shape(), axis);
+  if (x.shape()[at] == 0) {
+    throw Error("logsumexp",
+                {.code = ErrorCode::invalid_extent, .argument = Argument::x, .axis = at},
+                "logsumexp: x = " + to_string(x.shape()) + " is empty along axis " +
+                    std::to_string(at) + "\n  fix: at least one element there");
+  }
+  const V kept = apply_softmax(SoftmaxFunction::logsumexp, x, at);
+  if (keep) {
+    return kept;
+  }
+  Shape shape;
+  for (int i = 0; i < x.shape().rank(); ++i) {
+    if (i != at) {
+      shape.push_back(x.shape()[i]);
+    }
+  }
+  return reshape(kept, shape);
+}
+
+}  // namespace fenestra

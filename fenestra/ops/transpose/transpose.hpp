@@ -1,0 +1,105 @@
+// Transpose on any value type: the axes in another order. Linear; its adjoint is the inverse order.
+#pragma once
+
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/transpose/evaluate.hpp>
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fenestra {
+
+/// The order that undoes `order`.
+constexpr Shape inverse_order(const Shape& order) {
+  Shape inverse = order;
+  for (int i = 0; i < order.rank(); ++i) {
+    inverse[static_cast<int>(order[i])] = i;
+  }
+  return inverse;
+}
+
+struct TransposePrimitive {
+  static constexpr std::string_view name = "transpose";
+  Shape order;  ///< a permutation of the axes
+
+  template <class T>
+  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+    return {evaluate_transpose(in[0], order), {}};
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const {
+    return apply(TransposePrimitive{inverse_order(order)}, {y_bar});
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return apply(*this, {*dots[0]});
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const TransposePrimitive&, const TransposePrimitive&) = default;
+};
+
+/// `order` with every axis counted from the first; throws `rank_mismatch` unless it names each axis
+/// of `shape` once.
+inline Shape resolve_order(const Shape& shape, std::span<const int> order) {
+  Shape resolved;
+  std::vector<bool> seen(static_cast<std::size_t>(shape.rank()));
+  bool fits = static_cast<int>(order.size()) == shape.rank();
+  std::string given;
+  for (const int axis : order) {
+    given += (given.empty() ? "" : ", ") + std::to_string(axis);
+    const int at = axis < 0 ? axis + shape.rank() : axis;
+    fits = fits && at >= 0 && at < shape.rank() && !seen[static_cast<std::size_t>(at)];
+    if (fits) {
+      seen[static_cast<std::size_t>(at)] = true;
+      resolved.push_back(at);
+    }
+  }
+  if (!fits) {
+    throw Error("transpose",
+                {.code = ErrorCode::rank_mismatch,
+                 .argument = Argument::x,
+                 .got = static_cast<Index>(order.size()),
+                 .needed = shape.rank()},
+                "transpose: x = " + to_string(shape) + ", order {" + given +
+                    "}\n  fix: each of the " + std::to_string(shape.rank()) + " axes once");
+  }
+  return resolved;
+}
+
+/// Axis `i` of the result is axis `order[i]` of x. Negative axes count from the last.
+template <Value V>
+V transpose(const V& x, std::span<const int> order) {
+  const Shape resolved = resolve_order(x.shape(), order);
+  bool moves = false;
+  for (int i = 0; i < resolved.rank(); ++i) {
+    moves = moves || resolved[i] != i;
+  }
+  return moves ? apply(TransposePrimitive{resolved}, {x}) : x;
+}
+template <Value V>
+V transpose(const V& x, std::initializer_list<int> order) {
+  return transpose(x, std::span<const int>(order.begin(), order.size()));
+}
+
+/// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch.
+template <Value V>
+V transpose(const V& x) {
+  const int rank = x.shape().rank();
+  if (rank < 2) {
+    throw Error(
+        "transpose",
+        {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = rank, .needed = 2},
+        "transpose: x = " + to_string(x.shape()) + " is not a matrix\n  fix: at least two axes");
+  }
+  std::vector<int> order;
+  for (int axis = 0; axis < rank - 2; ++axis) {
+    order.push_back(axis);
+  }
+  order.push_back(rank - 1);
+  order.push_back(rank - 2);
+  return transpose(x, order);
+}
+
+}  // namespace fenestra
