@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build test demo install clean format lint asan clang help
+.PHONY: all setup build test parity bench demo install clean format lint asan clang help
 .DELETE_ON_ERROR:
 
 all: build  ## install missing packages and build everything (the tool: build/release/fenestra)
@@ -28,6 +28,18 @@ test: build  ## build and run every test
 demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits
 	cmake --build --preset $(PRESET) --target example_digits
 	$(BUILD)/examples/digits data/digits $(BUILD)/demo
+
+parity:  ## compare every operator with torch, 3,000 random problems
+	@scripts/install-packages peers
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	cmake --build --preset $(PRESET) --target parity_cases
+	/usr/bin/python3 tests/parity/parity.py $(BUILD)/parity_cases
+
+bench:  ## time against oneDNN and torch, ten minutes; QUICK=1: a subset in one
+	@scripts/install-packages peers
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	cmake --build --preset $(PRESET) --target fenestra_bench
+	$(BUILD)/fenestra_bench $(if $(QUICK),--quick) --json $(BUILD)/bench.json
 
 install: build  ## install into PREFIX (/usr/local), below DESTDIR if given
 	cmake --install $(BUILD) --prefix "$(PREFIX)"

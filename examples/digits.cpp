@@ -1,9 +1,11 @@
-// Trains a small convolutional network on the handwritten digits in data/digits, and leaves model and report behind.
+// Trains a small convolutional network on the handwritten digits in data/digits, and leaves model
+// and report behind.
 //
 //   digits [DATA_FOLDER [OUTPUT_FOLDER]]
 //
-// LeNet in miniature: two convolutions, two poolings, two linear layers; cross entropy; Adam; gradients by the tape.
-// One of ten images is held out. Before training the gradients are compared with difference quotients.
+// LeNet in miniature: two convolutions, two poolings, two linear layers; cross entropy; Adam;
+// gradients by the tape. One of ten images is held out. Before training the gradients are compared
+// with difference quotients.
 #include <fenestra/fenestra.hpp>
 #include <fenestra/io/npy.hpp>
 #include <fenestra/nn/accuracy.hpp>
@@ -15,8 +17,8 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
-#include <unistd.h>
 #include <vector>
+#include <unistd.h>
 
 namespace fn = fenestra;
 using fn::Index;
@@ -26,9 +28,14 @@ using fn::Shape;
 template <class V>
 struct LeNet {
   V conv1, bias1, conv2, bias2, linear1, bias3, linear2, bias4;
-  static constexpr auto fields =
-      std::tuple{&LeNet::conv1,   &LeNet::bias1, &LeNet::conv2,   &LeNet::bias2,
-                 &LeNet::linear1, &LeNet::bias3, &LeNet::linear2, &LeNet::bias4};
+  static constexpr auto fields = std::tuple{&LeNet::conv1,
+                                            &LeNet::bias1,
+                                            &LeNet::conv2,
+                                            &LeNet::bias2,
+                                            &LeNet::linear1,
+                                            &LeNet::bias3,
+                                            &LeNet::linear2,
+                                            &LeNet::bias4};
 };
 
 /// (N, 1, 8, 8) images to (N, 10) scores.
@@ -43,8 +50,14 @@ template <class T>
 LeNet<fn::Tensor<T>> initial_net(fn::Random& random) {
   const auto weight = [&](const Shape& shape) { return fn::nn::kaiming_uniform<T>(shape, random); };
   const auto zeros = [](Index n) { return fn::Tensor<T>(Shape{n}); };
-  return {weight({16, 1, 3, 3}), zeros(16), weight({32, 16, 3, 3}), zeros(32),
-          weight({64, 128}),     zeros(64), weight({10, 64}),       zeros(10)};
+  return {weight({16, 1, 3, 3}),
+          zeros(16),
+          weight({32, 16, 3, 3}),
+          zeros(32),
+          weight({64, 128}),
+          zeros(64),
+          weight({10, 64}),
+          zeros(10)};
 }
 
 struct Digits {
@@ -71,7 +84,9 @@ int main(int argc, char** argv) try {
   const Digits all{fn::scale(fn::reshape(pixels, Shape{-1, 1, 8, 8}), 1.0 / 16),
                    fn::io::load_npy<Index>(data / "labels.npy")};
   std::vector<Index> training, held_out;
-  for (Index i = 0; i < all.labels.size(); ++i) (i % 10 == 9 ? held_out : training).push_back(i);
+  for (Index i = 0; i < all.labels.size(); ++i) {
+    (i % 10 == 9 ? held_out : training).push_back(i);
+  }
   const Digits test = all.pick(held_out);
 
   fn::Random random(1);
@@ -80,43 +95,57 @@ int main(int argc, char** argv) try {
     const auto labels = test.pick({0, 1}).labels;
     const auto loss = [&](const auto& net) { return fn::cross_entropy(forward(net, x), labels); };
     const auto net = initial_net<double>(random);
-    const auto report = fn::gradcheck([&](const auto& w) {
-      auto moved = fn::tree_map([](const auto& t) { return std::decay_t<decltype(w)>(t); }, net);
-      moved.conv2 = w;
-      return loss(moved);
-    }, net.conv2);
+    const auto report = fn::gradcheck(
+        [&](const auto& w) {
+          auto moved =
+              fn::tree_map([](const auto& t) { return std::decay_t<decltype(w)>(t); }, net);
+          moved.conv2 = w;
+          return loss(moved);
+        },
+        net.conv2);
     std::printf("gradients of the second convolution: %s\n", report.text().c_str());
-    if (!report.ok) return 1;
+    if (!report.ok) {
+      return 1;
+    }
   }
 
   auto net = initial_net<float>(random);
   fn::nn::Adam<float> adam({.rate = 2e-3});
-  const int epochs = 12;
+  const int epochs = 20;
   const Index batch = 32;
   const bool on_terminal = isatty(fileno(stderr)) != 0;
   float last_loss = 0;
   for (int epoch = 1; epoch <= epochs; ++epoch) {
     for (std::size_t i = training.size() - 1; i > 0; --i) {
-      std::swap(training[i], training[static_cast<std::size_t>(random.between(0, static_cast<Index>(i)))]);
+      std::swap(training[i],
+                training[static_cast<std::size_t>(random.between(0, static_cast<Index>(i)))]);
     }
-    adam.set_rate(epoch <= 8 ? 2e-3 : 5e-4);
+    adam.set_rate(epoch <= 14 ? 2e-3 : 4e-4);
     for (std::size_t at = 0; at < training.size(); at += batch) {
       const std::size_t end = std::min(training.size(), at + batch);
       const Digits now = all.pick({training.begin() + static_cast<std::ptrdiff_t>(at),
                                    training.begin() + static_cast<std::ptrdiff_t>(end)});
       const auto [loss, bars] = fn::value_and_grad(
-          [&](const auto& n) { return fn::cross_entropy(forward(n, now.images), now.labels); }, net);
+          [&](const auto& n) { return fn::cross_entropy(forward(n, now.images), now.labels); },
+          net);
       adam.step(net, bars);
       last_loss = loss[0];
       if (on_terminal) {
         const int done = static_cast<int>(end * 30 / training.size());
-        std::fprintf(stderr, "\repoch %2d/%d [%-30s] loss %.4f ", epoch, epochs,
-                     std::string(static_cast<std::size_t>(done), '#').c_str(), static_cast<double>(last_loss));
+        std::fprintf(stderr,
+                     "\repoch %2d/%d [%-30s] loss %.4f ",
+                     epoch,
+                     epochs,
+                     std::string(static_cast<std::size_t>(done), '#').c_str(),
+                     static_cast<double>(last_loss));
       }
     }
   }
-  if (on_terminal) std::fprintf(stderr, "\r%-70s\r", "");
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (on_terminal) {
+    std::fprintf(stderr, "\r%-70s\r", "");
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double right = fn::nn::accuracy(forward(net, test.images), test.labels);
 
   std::filesystem::create_directories(output);
@@ -125,8 +154,14 @@ int main(int argc, char** argv) try {
     fn::io::save_npy(output / ("parameter_" + std::to_string(k++) + ".npy"), tensor);
   }
   char line[200];
-  std::snprintf(line, sizeof line, "%d epochs, %.1f s: %.2f %% of %d held-out images right, last loss %.4f\n", epochs,
-                seconds, 100 * right, static_cast<int>(test.labels.size()), static_cast<double>(last_loss));
+  std::snprintf(line,
+                sizeof line,
+                "%d epochs, %.1f s: %.2f %% of %d held-out images right, last loss %.4f\n",
+                epochs,
+                seconds,
+                100 * right,
+                static_cast<int>(test.labels.size()),
+                static_cast<double>(last_loss));
   std::ofstream(output / "report.txt") << line;
   std::printf("%smodel and report: %s\n", line, output.string().c_str());
   return right >= 0.97 ? 0 : 1;

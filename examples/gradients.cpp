@@ -15,7 +15,9 @@ int main() {
   const auto loss = fn::mean(fn::max_pool(hidden, {.kernel = 2}));
   const auto grads = tape.backward(loss);
 
-  std::printf("loss %.4f, d loss / d b[0] = %.4f\n", static_cast<double>(loss.value()[0]),
+  std::printf("loss %.4f, d loss / d b[0] = %.4f\n",
+              static_cast<double>(loss.value()[0]),
               static_cast<double>(grads[b][0]));
-  return grads[b][0] == 0.25F ? 0 : 1;  // every mean of four channels feels its own bias by a quarter
+  return grads[b][0] == 0.25F ? 0
+                              : 1;  // every mean of four channels feels its own bias by a quarter
 }

@@ -1,4 +1,5 @@
-// A Hessian-vector product without a Hessian: forward mode over reverse mode, checked against the other order.
+// A Hessian-vector product without a Hessian: forward mode over reverse mode, checked against the
+// other order.
 #include <fenestra/fenestra.hpp>
 #include <fenestra/spec/rational.hpp>
 

@@ -1,4 +1,5 @@
-// One gradient per sample, without a loop over samples: what clipping, influence and noise scales need.
+// One gradient per sample, without a loop over samples: what clipping, influence and noise scales
+// need.
 #include <fenestra/fenestra.hpp>
 #include <fenestra/ops/vmap.hpp>
 #include <fenestra/spec/random.hpp>
@@ -38,7 +39,8 @@ int main() {
   const auto bars = fn::per_sample_grad(loss, net, fn::over(images), fn::over(labels));
 
   const auto norms = fn::sqrt(fn::sum(bars.conv * bars.conv, {.axes = {1, 2, 3, 4}}));
-  std::printf("gradients %s, one per image; norms from %.3f", fn::to_string(bars.conv.shape()).c_str(),
+  std::printf("gradients %s, one per image; norms from %.3f",
+              fn::to_string(bars.conv.shape()).c_str(),
               fn::min_over(norms)[0]);
   std::printf(" to %.3f\n", fn::max_over(norms)[0]);
   return bars.conv.shape() == fn::Shape{16, 4, 1, 3, 3} && std::isfinite(fn::sum(norms)[0]) ? 0 : 1;

@@ -1,5 +1,6 @@
-// Everything a user of the library calls: tensors, tapes, operators, transforms. Files, training and the specification
-// have headers of their own: fenestra/io/, fenestra/nn/, fenestra/ops/*/spec.hpp.
+// Everything a user of the library calls: tensors, tapes, operators, transforms. Files, training
+// and the specification have headers of their own: fenestra/io/, fenestra/nn/,
+// fenestra/ops/*/spec.hpp.
 #pragma once
 
 #include <fenestra/base/error.hpp>

@@ -125,7 +125,8 @@ class BufferCache {
 /// Gives all cached buffers back to the system.
 inline void release_memory() noexcept { detail::BufferCache::instance().clear(); }
 
-/// Bytes that living tensors hold, slack of their size classes included, and the most they held since the last reset.
+/// Bytes that living tensors hold, slack of their size classes included, and the most they held
+/// since the last reset.
 inline std::size_t memory_in_use() noexcept { return detail::BufferCache::instance().in_use(); }
 inline std::size_t peak_memory() noexcept { return detail::BufferCache::instance().peak(); }
 inline void reset_peak_memory() noexcept { detail::BufferCache::instance().reset_peak(); }

@@ -5,8 +5,8 @@
 // thread.
 #pragma once
 
-#include <fenestra/base/export.hpp>
 #include <fenestra/base/error.hpp>
+#include <fenestra/base/export.hpp>
 
 #include <memory>
 #include <type_traits>

@@ -10,6 +10,10 @@
 #include <vector>
 
 namespace fenestra::check {
+
+/// GoogleTest prints parameters by their bytes otherwise.
+void PrintTo(const OperatorEntry& entry, std::ostream* out) { *out << entry.name; }
+
 namespace {
 
 constexpr int kProblems = 200;

@@ -25,7 +25,7 @@
 namespace fenestra::check {
 
 enum class Law {
-  answers,             ///< every answer the operator states comes out
+  answers,         ///< every answer the operator states comes out
   problem_string,  ///< prints, parses back, compares and hashes equal
   adjoint,         ///< <y_bar, jvp(x_dot)> = <vjp(y_bar), x_dot>
   duals,           ///< jvp = tangent of the forward pass in dual numbers
@@ -52,7 +52,8 @@ inline constexpr std::array kLaws = {Law::answers,
                                      Law::batch,
                                      Law::groups,
                                      Law::sizes,
-                                     Law::engine, Law::rounding};
+                                     Law::engine,
+                                     Law::rounding};
 
 constexpr std::string_view law_name(Law law) {
   switch (law) {
@@ -582,8 +583,8 @@ class Laws {
       const auto narrow =
           Op::template forward<detail::Real>(g_, detail::convert_doubles<detail::Real>(in));
       const auto wide = Op::template forward<Wide>(g_, detail::convert_doubles<Wide>(in));
-      return detail::compare(
-          narrow.map([](const detail::Real& v) { return Wide(v.lo(), v.hi()); }), wide);
+      return detail::compare(narrow.map([](const detail::Real& v) { return Wide(v.lo(), v.hi()); }),
+                             wide);
     } else {
       return enclose_within_bound(in);
     }
@@ -737,12 +738,15 @@ class Laws {
     return {};
   }
 
-  /// Value, cotangents and tangent of `Op::call` by tape and by jets against the specification's own loops.
+  /// Value, cotangents and tangent of `Op::call` by tape and by jets against the specification's
+  /// own loops.
   template <class T>
   Complaint engine() {
-    if constexpr (requires(const std::vector<Tensor<T>>& in, const std::vector<Tensor<Index>>& data) {
+    if constexpr (requires(const std::vector<Tensor<T>>& in,
+                           const std::vector<Tensor<Index>>& data) {
                     Op::template call<Tensor<T>>(g_, in, data);
-                  } && !std::derived_from<Op, EngineOperator<Op>>) {
+                  } &&
+                  !std::derived_from<Op, EngineOperator<Op>>) {
       const Inputs<T> in = detail::convert_doubles<T>(sample());
       const std::vector<Tensor<T>> dots = directions<T>();
       const Tensor<T> y_bar = lift<T>(small(Op::output(g_).shape));

@@ -1,8 +1,8 @@
 // `fenestra explain`: the geometry of one problem in words, numbers and a drawing.
-#include <fenestra/kernels/isa.hpp>
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/kernels/isa.hpp>
 #include <fenestra/spec/describe.hpp>
 
 #include <algorithm>
@@ -170,14 +170,16 @@ std::string drawing_text(const Description& d, int axis) {
   return text + "  (" + drawing_legend(d.windows[axis]) + ")\n";
 }
 
-/// Candidates in the order in which they are asked; the first of each type that accepts is the one that runs.
+/// Candidates in the order in which they are asked; the first of each type that accepts is the one
+/// that runs.
 std::string kernels_text(const Description& d) {
   if (d.kernels.empty()) {
     return "kernels: none of its own\n";
   }
   std::vector<std::vector<std::string>> rows;
   for (const KernelChoice& choice : d.kernels) {
-    rows.push_back({choice.direction, choice.name, choice.refusal.empty() ? "accepts" : choice.refusal});
+    rows.push_back(
+        {choice.direction, choice.name, choice.refusal.empty() ? "accepts" : choice.refusal});
   }
   return "kernels, in the order in which they are asked (instruction set: " +
          std::string(kernels::isa_name()) + ")\n" + columns(rows, 2);

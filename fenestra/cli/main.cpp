@@ -158,7 +158,8 @@ int run(int argc, char** argv) {
   explain_command->add_option("--axis", axis, "spatial axis to draw: a number from 0, or a name")
       ->type_name("AXIS");
   bool with_kernels = false;
-  explain_command->add_flag("--kernels", with_kernels, "list the kernel candidates and why some do not apply");
+  explain_command->add_flag(
+      "--kernels", with_kernels, "list the kernel candidates and why some do not apply");
   explain_command->add_flag("--json", json, "print JSON");
   explain_command->footer(
       "\nExamples:\n"

@@ -7,19 +7,20 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace fenestra::io {
 
-static_assert(std::endian::native == std::endian::little, "the reader copies little-endian numbers as they are");
+static_assert(std::endian::native == std::endian::little,
+              "the reader copies little-endian numbers as they are");
 
 namespace {
 
@@ -30,8 +31,8 @@ constexpr std::string_view kMagic = "\x93NUMPY";
                        const std::string& expected,
                        const std::string& found) {
   throw Error(ErrorCode::bad_file,
-              path.string() + ": at byte " + std::to_string(offset) + ": expected " + expected + ", found " + found +
-                  "\n  fix: write it with numpy.save");
+              path.string() + ": at byte " + std::to_string(offset) + ": expected " + expected +
+                  ", found " + found + "\n  fix: write it with numpy.save");
 }
 
 /// What the header says.
@@ -44,7 +45,10 @@ struct Header {
 };
 
 /// The text after `'key': ` in the header's dictionary.
-std::string_view entry(const std::filesystem::path& path, std::string_view text, std::string_view key, std::size_t at) {
+std::string_view entry(const std::filesystem::path& path,
+                       std::string_view text,
+                       std::string_view key,
+                       std::size_t at) {
   const std::string quoted = "'" + std::string(key) + "':";
   const std::size_t found = text.find(quoted);
   if (found == std::string_view::npos) {
@@ -59,12 +63,15 @@ std::string_view entry(const std::filesystem::path& path, std::string_view text,
 
 Header read_header(const std::filesystem::path& path, std::string_view bytes) {
   if (bytes.substr(0, kMagic.size()) != kMagic) {
-    fail(path, 0, "the magic string \\x93NUMPY", bytes.empty() ? "an empty file" : "something else");
+    fail(
+        path, 0, "the magic string \\x93NUMPY", bytes.empty() ? "an empty file" : "something else");
   }
   if (bytes.size() < 10) {
     fail(path, bytes.size(), "a header", "the end of the file");
   }
-  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+  };
   const std::size_t version = byte(6);
   if (version < 1 || version > 3) {
     fail(path, 6, "format version 1, 2 or 3", std::to_string(version));
@@ -73,9 +80,13 @@ Header read_header(const std::filesystem::path& path, std::string_view bytes) {
   if (bytes.size() < text_at) {
     fail(path, bytes.size(), "the header's length", "the end of the file");
   }
-  const std::size_t length = byte(8) + (byte(9) << 8) + (version == 1 ? 0 : (byte(10) << 16) + (byte(11) << 24));
+  const std::size_t length =
+      byte(8) + (byte(9) << 8) + (version == 1 ? 0 : (byte(10) << 16) + (byte(11) << 24));
   if (bytes.size() < text_at + length) {
-    fail(path, bytes.size(), "a header of " + std::to_string(length) + " bytes", "the end of the file");
+    fail(path,
+         bytes.size(),
+         "a header of " + std::to_string(length) + " bytes",
+         "the end of the file");
   }
   const std::string_view text = bytes.substr(text_at, length);
   Header header;
@@ -83,14 +94,18 @@ Header read_header(const std::filesystem::path& path, std::string_view bytes) {
 
   const std::string_view descr = entry(path, text, "descr", text_at);
   // '<f4' and the like; '|u1' and '|b1' have no byte order.
-  if (descr.size() < 5 || descr[0] != '\'' || (descr[1] != '<' && descr[1] != '|') || descr[4] != '\'' ||
-      std::string_view("fiub").find(descr[2]) == std::string_view::npos) {
-    fail(path, text_at, "a little-endian number type such as '<f4'", std::string(descr.substr(0, 8)));
+  if (descr.size() < 5 || descr[0] != '\'' || (descr[1] != '<' && descr[1] != '|') ||
+      descr[4] != '\'' || std::string_view("fiub").find(descr[2]) == std::string_view::npos) {
+    fail(path,
+         text_at,
+         "a little-endian number type such as '<f4'",
+         std::string(descr.substr(0, 8)));
   }
   header.kind = descr[2];
   header.width = descr[3] - '0';
   const bool known = header.kind == 'f' ? header.width == 4 || header.width == 8
-                                        : header.width == 1 || header.width == 2 || header.width == 4 || header.width == 8;
+                                        : header.width == 1 || header.width == 2 ||
+                                              header.width == 4 || header.width == 8;
   if (!known) {
     fail(path, text_at, "a number of 1, 2, 4 or 8 bytes", std::string(descr.substr(0, 5)));
   }
@@ -118,7 +133,10 @@ Header read_header(const std::filesystem::path& path, std::string_view bytes) {
 }
 
 template <class From, class T>
-void convert(const std::filesystem::path& path, const char* bytes, Tensor<T>& out, std::size_t begin) {
+void convert(const std::filesystem::path& path,
+             const char* bytes,
+             Tensor<T>& out,
+             std::size_t begin) {
   T* to = out.mutable_data();
   for (Index i = 0; i < out.size(); ++i) {
     From value;
@@ -126,7 +144,9 @@ void convert(const std::filesystem::path& path, const char* bytes, Tensor<T>& ou
     to[i] = static_cast<T>(value);
     if constexpr (std::is_integral_v<From> || std::is_integral_v<T>) {
       if (static_cast<From>(to[i]) != value) {
-        fail(path, begin + static_cast<std::size_t>(i) * sizeof(From), "a number the tensor's type holds exactly",
+        fail(path,
+             begin + static_cast<std::size_t>(i) * sizeof(From),
+             "a number the tensor's type holds exactly",
              std::to_string(value));
       }
     }
@@ -134,7 +154,10 @@ void convert(const std::filesystem::path& path, const char* bytes, Tensor<T>& ou
 }
 
 template <class T>
-void convert_any(const std::filesystem::path& path, const Header& h, const char* bytes, Tensor<T>& out) {
+void convert_any(const std::filesystem::path& path,
+                 const Header& h,
+                 const char* bytes,
+                 Tensor<T>& out) {
   const auto as = [&]<class From>(From) { convert<From>(path, bytes, out, h.begin); };
   if (h.kind == 'f') {
     return h.width == 4 ? as(float{}) : as(double{});
@@ -160,8 +183,9 @@ constexpr std::string_view type_name() {
 }
 
 [[noreturn]] void fail_writing(const std::filesystem::path& path) {
-  throw Error(ErrorCode::bad_file, path.string() + ": cannot be written: " + std::strerror(errno) +
-                                       "\n  fix: a folder that exists, with room and permission");
+  throw Error(ErrorCode::bad_file,
+              path.string() + ": cannot be written: " + std::strerror(errno) +
+                  "\n  fix: a folder that exists, with room and permission");
 }
 
 }  // namespace
@@ -170,17 +194,22 @@ template <class T>
 Tensor<T> load_npy(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    throw Error(ErrorCode::bad_file, path.string() + ": cannot be read\n  fix: the path of a .npy file");
+    throw Error(ErrorCode::bad_file,
+                path.string() + ": cannot be read\n  fix: the path of a .npy file");
   }
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
+                                std::istreambuf_iterator<char>());
   const Header header = read_header(path, std::string_view(bytes.data(), bytes.size()));
   const auto count = header.shape.elements();
   if (!count) {
     fail(path, header.begin, "a shape that fits into memory", to_string(header.shape));
   }
-  const std::size_t needed = static_cast<std::size_t>(*count) * static_cast<std::size_t>(header.width);
+  const std::size_t needed =
+      static_cast<std::size_t>(*count) * static_cast<std::size_t>(header.width);
   if (bytes.size() - header.begin < needed) {
-    fail(path, bytes.size(), std::to_string(needed) + " bytes of numbers for " + to_string(header.shape),
+    fail(path,
+         bytes.size(),
+         std::to_string(needed) + " bytes of numbers for " + to_string(header.shape),
          std::to_string(bytes.size() - header.begin));
   }
   Shape stored = header.shape;
@@ -207,8 +236,8 @@ void save_npy(const std::filesystem::path& path, const Tensor<T>& tensor) {
   for (const Index extent : tensor.shape()) {
     shape += std::to_string(extent) + ", ";
   }
-  std::string text =
-      "{'descr': '" + std::string(type_name<T>()) + "', 'fortran_order': False, 'shape': " + shape + "), }";
+  std::string text = "{'descr': '" + std::string(type_name<T>()) +
+                     "', 'fortran_order': False, 'shape': " + shape + "), }";
   // The numbers start at a multiple of 64 bytes, as the format asks.
   text.append((64 - (kMagic.size() + 4 + text.size() + 1) % 64) % 64, ' ');
   text += '\n';
@@ -221,7 +250,8 @@ void save_npy(const std::filesystem::path& path, const Tensor<T>& tensor) {
 
   std::filesystem::path temporary = path;
   temporary += ".partial";
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(temporary.c_str(), "wb"), &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(temporary.c_str(), "wb"),
+                                                             &std::fclose);
   const auto bytes = static_cast<std::size_t>(tensor.size()) * sizeof(T);
   if (!file || std::fwrite(header.data(), 1, header.size(), file.get()) != header.size() ||
       std::fwrite(tensor.data(), 1, bytes, file.get()) != bytes || std::fflush(file.get()) != 0 ||

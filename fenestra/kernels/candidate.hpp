@@ -6,8 +6,8 @@
 // the environment, or `ForcedKernel` in a scope.
 #pragma once
 
-#include <fenestra/base/export.hpp>
 #include <fenestra/base/error.hpp>
+#include <fenestra/base/export.hpp>
 
 #include <span>
 #include <string>

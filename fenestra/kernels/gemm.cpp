@@ -4,6 +4,7 @@
 // panels outside and row panels inside, so that a panel of B stays in the first-level cache while
 // the panels of A pass by from the second. The tile of accumulators is kRows x kVectors vectors.
 #include <fenestra/kernels/gemm.hpp>
+#include <fenestra/kernels/gemm_plan.hpp>
 #include <fenestra/kernels/simd.hpp>
 
 #undef HWY_TARGET_INCLUDE
@@ -19,111 +20,12 @@
 #include <tuple>
 #include <utility>
 
-#ifndef FENESTRA_KERNELS_GEMM_ONCE
-#define FENESTRA_KERNELS_GEMM_ONCE
-namespace fenestra::kernels {
-namespace {
-
-// Depth of a block: a panel of B, 320 x 16 floats = 20 KiB, and a panel of A, 320 x 6 = 7.5 KiB,
-// share a first-level cache of 32 KiB. Measured on Zen 3 at 512^3: 256, 320 and 384 within 1 %.
-constexpr Index kDepth = 320;
-// Columns of a block: 320 x 256 floats = 320 KiB of a second-level cache of 512 KiB.
-constexpr Index kColumnBytes = 1024;
-// Rows between two passes over the column panels: 96 x 320 floats = 120 KiB beside it.
-constexpr Index kRowChunk = 96;
-// Rows of a block of C where its columns could keep all threads busy.
-constexpr Index kBlockRows = 768;
-constexpr Index kTileRows = 192;
-// Row starts kept for one pass over the columns: 64 KiB of them.
-constexpr Index kMostStarts = 8192;
-// Multiply-adds below which waking threads (some 5 us) costs more than they save.
-constexpr Index kSerialWork = 200'000;
-
-constexpr Index ceil_of(Index a, Index b) { return (a + b - 1) / b; }
-
-/// What a micro-kernel works on. A: `segments` x `length` depths, rows by table or lanes in place.
-/// B: row k at b + k * b_stride, or at b + b_offsets[k].
-template <class T>
-struct Tile {
-  const T* const* rows = nullptr;
-  Index row_offset = 0;
-  Index segments = 1;
-  Index length = 0;
-  const T* a = nullptr;
-  Index a_stride = 0;
-  const T* b = nullptr;
-  Index b_stride = 0;
-  const Index* b_offsets = nullptr;
-  T* c = nullptr;
-  Index c_stride = 0;
-  Index columns = 0;
-  bool accumulate = false;
-  const T* row_bias = nullptr;
-  const T* column_bias = nullptr;
-};
-
-/// The cuts of depth: `count` blocks of `size` depths, the last may be shorter. Within segments: a
-/// block is whole segments, or a piece of one.
-struct DepthCuts {
-  Index total = 0;
-  Index segment = 0;
-  Index size = 0;         // depths of a block
-  Index per_segment = 0;  // blocks per segment, where a segment is longer than a block
-
-  DepthCuts(Index depth, Index segment_length) : total(depth), segment(segment_length) {
-    if (segment <= 0 || segment >= total) {
-      segment = std::max<Index>(total, 1);
-    }
-    if (segment > kDepth) {
-      per_segment = ceil_of(segment, kDepth);
-      size = ceil_of(segment, per_segment);
-    } else {
-      const Index segments = total / segment;
-      const Index most = std::max<Index>(kDepth / segment, 1);
-      size = ceil_of(segments, std::max<Index>(ceil_of(segments, most), 1)) * segment;
-    }
-  }
-  Index count() const {
-    return per_segment > 0 ? per_segment * (total / segment)
-                           : ceil_of(total, std::max<Index>(size, 1));
-  }
-  std::pair<Index, Index> block(Index i) const {
-    if (per_segment > 0) {
-      const Index base = i / per_segment * segment;
-      const Index k0 = i % per_segment * size;
-      return {base + k0, base + std::min(k0 + size, segment)};
-    }
-    return {std::min(i * size, total), std::min((i + 1) * size, total)};
-  }
-};
-
-/// Rows are cut into panels of nearly equal height: 13 rows are 5 + 4 + 4, never 6 + 6 + 1.
-struct RowPanels {
-  Index rows = 0;
-  Index count = 0;
-  Index begin(Index panel) const { return panel * rows / count; }
-};
-
-template <class T>
-struct Job {
-  GemmSize size;
-  LeftOperand<T> a;
-  RightOperand<T> b;
-  Product<T> c;
-  DepthCuts cuts;
-  RowPanels panels;
-  const T* shared_a = nullptr;
-};
-
-}  // namespace
-}  // namespace fenestra::kernels
-#endif  // FENESTRA_KERNELS_GEMM_ONCE
-
 HWY_BEFORE_NAMESPACE();
 namespace fenestra::kernels {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace fenestra::kernels::detail;  // NOLINT: this file is one half of it
 
 // Registers: 16 vectors hold 6 x 2 accumulators, 2 vectors of B and a broadcast of A; 32 hold 12
 // x 2. Up to half as many rows get panels twice as wide: the accumulators must cover the latency of
@@ -574,6 +476,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fenestra::kernels {
+
+using namespace fenestra::kernels::detail;  // NOLINT: this file is one half of it
 
 HWY_EXPORT(run_block_f32);
 HWY_EXPORT(run_block_f64);

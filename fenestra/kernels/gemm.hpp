@@ -30,7 +30,7 @@ enum class LeftAccess {
   rows,         ///< in place: rows are runs of consecutive depths
   lanes,        ///< in place: element (i, k) at data[i + k * depth_stride]
   packed,       ///< brought by `pack`, once per call, into scratch of the size of A
-  packed_block  ///< brought by `pack` for each block: at most 128 rows and one block of depths
+  packed_block  ///< brought by `pack` for each block: at most 96 rows and 320 depths
 };
 
 /// The left operand. With `rows`, depth is cut into segments of equal length, and `row_starts`
@@ -99,8 +99,8 @@ struct GemmSize {
   Index depth = 0;
 };
 
-/// Scratch per thread: one block of B (at most 384 x 512 elements), of A (128 x 384 elements or as
-/// many row starts) and, with `store`, of C (256 x 512 elements); with `packed`, A once more.
+/// Scratch per thread: one block of B (at most 320 x 512 elements), of A (96 x 320 elements or 8192
+/// row starts) and, with `store`, of C (192 x 512 elements); with `packed`, A once more.
 template <class T>
 void gemm(const GemmSize& size,
           const LeftOperand<T>& a,

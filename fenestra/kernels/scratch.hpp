@@ -9,8 +9,8 @@
 
 namespace fenestra::kernels {
 
-/// GEMM keeps the first slots, the functions it calls back (packing, storing) the next ones, and what
-/// calls GEMM or does without it uses `caller` and up.
+/// GEMM keeps the first slots, the functions it calls back (packing, storing) the next ones, and
+/// what calls GEMM or does without it uses `caller` and up.
 enum ScratchSlot : int {
   scratch_gemm_shared = 0,
   scratch_gemm_a,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/base/export.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/scalar.hpp>
 #include <fenestra/tensor/layout.hpp>
@@ -61,7 +62,7 @@ inline Fans weight_fans(const Shape& shape, Layout layout = Layout::channels_fir
 }
 
 /// A draw from the standard normal distribution.
-double standard_normal(Random& random);
+FENESTRA_API double standard_normal(Random& random);
 
 template <class T>
 Tensor<T> zeros(const Shape& shape) {

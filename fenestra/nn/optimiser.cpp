@@ -1,5 +1,6 @@
 // Compiled updates of the optimisers for float and double. Elements are independent, so threads
 // cannot be seen.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/nn/optimiser.hpp>
 
@@ -71,11 +72,13 @@ void adam_kernel(T* w,
   });
 }
 
-template void sgd_kernel(float*, const float*, float*, Index, const SgdOptions&, bool) noexcept;
-template void sgd_kernel(double*, const double*, double*, Index, const SgdOptions&, bool) noexcept;
-template void adam_kernel(
+template FENESTRA_API void sgd_kernel(
+    float*, const float*, float*, Index, const SgdOptions&, bool) noexcept;
+template FENESTRA_API void sgd_kernel(
+    double*, const double*, double*, Index, const SgdOptions&, bool) noexcept;
+template FENESTRA_API void adam_kernel(
     float*, const float*, float*, float*, Index, const AdamOptions&, Index) noexcept;
-template void adam_kernel(
+template FENESTRA_API void adam_kernel(
     double*, const double*, double*, double*, Index, const AdamOptions&, Index) noexcept;
 
 }  // namespace fenestra::nn::detail

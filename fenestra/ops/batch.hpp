@@ -1,8 +1,9 @@
 // Batch<V>: a value with one more axis in front that the function it is given to does not see.
 //
-// The value type behind vmap and per-sample gradients. An operator on batches folds the hidden axis into an axis it
-// already has: the batch of an activation, the groups of a convolution, the leading axes of a product. The rule of an
-// operator is the function `apply_batched(primitive, call)` in its folder; one that has none runs item by item.
+// The value type behind vmap and per-sample gradients. An operator on batches folds the hidden axis
+// into an axis it already has: the batch of an activation, the groups of a convolution, the leading
+// axes of a product. The rule of an operator is the function `apply_batched(primitive, call)` in
+// its folder; one that has none runs item by item.
 #pragma once
 
 #include <fenestra/ops/apply.hpp>
@@ -31,7 +32,8 @@ constexpr Shape with_front(Index extent, const Shape& shape) {
   return result;
 }
 
-/// Integer data with or without the hidden axis. Winners of pools are folded as their pool's output is.
+/// Integer data with or without the hidden axis. Winners of pools are folded as their pool's output
+/// is.
 template <class I>
 struct BatchIndices {
   I indices;
@@ -83,7 +85,9 @@ struct ValueTraits<Batch<V>> {
   using Scalar = typename ValueTraits<V>::Scalar;
   using Indices = BatchIndices<typename ValueTraits<V>::Indices>;
   static constexpr int depth = ValueTraits<V>::depth + 1;
-  static decltype(auto) bottom(const Batch<V>& value) { return ValueTraits<V>::bottom(value.value()); }
+  static decltype(auto) bottom(const Batch<V>& value) {
+    return ValueTraits<V>::bottom(value.value());
+  }
 };
 
 template <class V>
@@ -110,9 +114,11 @@ struct BatchCall {
   bool is_stacked(std::size_t i) const { return in[i].is_stacked(); }
   /// Input i with the hidden axis, repeated where it is the same for all.
   V stacked(std::size_t i) const {
-    return is_stacked(i) ? in[i].value() : broadcast_to(in[i].value(), with_front(count, in[i].shape()));
+    return is_stacked(i) ? in[i].value()
+                         : broadcast_to(in[i].value(), with_front(count, in[i].shape()));
   }
-  /// Input i with the hidden axis in front of `rank` axes, so that it broadcasts against others of that rank.
+  /// Input i with the hidden axis in front of `rank` axes, so that it broadcasts against others of
+  /// that rank.
   V aligned(std::size_t i, int rank) const {
     if (!is_stacked(i)) {
       return in[i].value();
@@ -149,21 +155,24 @@ inline Selection item_of(const BatchIndices<Selection>& data, Index i) {
 template <class P, Value V>
 Applied<V> apply_item_by_item(const P& primitive, const BatchCall<V>& call) {
   if (call.keep) {
-    throw Error(ErrorCode::unknown_operator,
-                "vmap: " + std::string(name_of(primitive)) +
-                    " leaves winners and has no rule for batches\n  fix: call it on one item at a time");
+    throw Error(
+        ErrorCode::unknown_operator,
+        "vmap: " + std::string(name_of(primitive)) +
+            " leaves winners and has no rule for batches\n  fix: call it on one item at a time");
   }
   std::vector<V> results;
   for (Index i = 0; i < call.count; ++i) {
     std::vector<V> in;
     for (const Batch<V>& input : call.in) {
-      in.push_back(input.is_stacked() ? reshape(slice(input.value(), 0, i, 1), input.shape()) : input.value());
+      in.push_back(input.is_stacked() ? reshape(slice(input.value(), 0, i, 1), input.shape())
+                                      : input.value());
     }
     std::vector<IndicesOf<V>> data;
     for (const auto& indices : call.data) {
       data.push_back(item_of(indices, i));
     }
-    V y = apply_all(primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(data), false).y;
+    V y =
+        apply_all(primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(data), false).y;
     results.push_back(reshape(y, with_front(1, y.shape())));
   }
   return {concat(results, 0), {}};
@@ -180,8 +189,9 @@ Applied<Batch<V>> apply_all(const P& primitive,
   const auto note = [&](Index items) {
     if (count && *count != items) {
       throw Error(ErrorCode::shape_mismatch,
-                  "vmap: " + std::string(name_of(primitive)) + " meets batches of " + std::to_string(*count) +
-                      " and " + std::to_string(items) + " items\n  fix: equal first extents");
+                  "vmap: " + std::string(name_of(primitive)) + " meets batches of " +
+                      std::to_string(*count) + " and " + std::to_string(items) +
+                      " items\n  fix: equal first extents");
     }
     count = items;
   };
@@ -204,8 +214,8 @@ Applied<Batch<V>> apply_all(const P& primitive,
     for (const auto& indices : data) {
       plain.push_back(indices.indices);
     }
-    Applied<V> result =
-        apply_all(primitive, std::span<const V>(values), std::span<const IndicesOf<V>>(plain), keep);
+    Applied<V> result = apply_all(
+        primitive, std::span<const V>(values), std::span<const IndicesOf<V>>(plain), keep);
     return {Batch<V>(std::move(result.y)), {std::move(result.workspace)}};
   }
   const BatchCall<V> call{in, data, *count, keep};

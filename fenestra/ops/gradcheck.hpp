@@ -1,8 +1,10 @@
-// gradcheck: compares a function's gradients with central differences, element by element, and says where they differ.
+// gradcheck: compares a function's gradients with central differences, element by element, and says
+// where they differ.
 //
-// For people with a function of their own; the library's operators are held to exact laws instead. What a difference
-// quotient cannot know is bounded by what two step sizes say: halving the step quarters its truncation error, so the
-// change between the two estimates it, and the rounding of f adds u*|f|/h.
+// For people with a function of their own; the library's operators are held to exact laws instead.
+// What a difference quotient cannot know is bounded by what two step sizes say: halving the step
+// quarters its truncation error, so the change between the two estimates it, and the rounding of f
+// adds u*|f|/h.
 #pragma once
 
 #include <fenestra/ops/transforms.hpp>
@@ -27,9 +29,10 @@ struct GradcheckReport {
   std::string text() const {
     std::ostringstream out;
     out.precision(17);
-    out << (ok ? "gradients agree" : "gradients differ") << " on " << checked << " elements; worst: argument "
-        << argument << ", element " << element << ": analytic " << analytic << ", numeric " << numeric
-        << ", difference " << std::fabs(analytic - numeric) << ", explained " << allowed;
+    out << (ok ? "gradients agree" : "gradients differ") << " on " << checked
+        << " elements; worst: argument " << argument << ", element " << element << ": analytic "
+        << analytic << ", numeric " << numeric << ", difference " << std::fabs(analytic - numeric)
+        << ", explained " << allowed;
     return out.str();
   }
 };
@@ -63,7 +66,8 @@ GradcheckReport gradcheck(const F& f, const Args&... args) {
       };
       const double coarse = slope(2 * h);
       const double fine = slope(h);
-      // A function of m operations is taken to be off by sqrt(m) roundings, m unknown: 64 covers networks of thousands.
+      // A function of m operations is taken to be off by sqrt(m) roundings, m unknown: 64 covers
+      // networks of thousands.
       const double rounding = 64 * u * std::fmax(std::fabs(value[0]), 1.0) / h;
       const double allowed = std::fabs(coarse - fine) + rounding;
       const double difference = std::fabs(analytic[a][i] - fine);
@@ -72,7 +76,8 @@ GradcheckReport gradcheck(const F& f, const Args&... args) {
       if (fails) {
         worst.ok = false;
       }
-      const double excess = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference - allowed;
+      const double excess =
+          std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference - allowed;
       if (excess > worst_excess) {
         worst_excess = excess;
         worst.argument = static_cast<int>(a);

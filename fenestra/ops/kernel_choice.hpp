@@ -1,4 +1,5 @@
-// What `explain --kernels` says of a problem: every candidate of every direction, in the order in which they are asked.
+// What `explain --kernels` says of a problem: every candidate of every direction, in the order in
+// which they are asked.
 #pragma once
 
 #include <string>

@@ -74,9 +74,9 @@ struct Costs {
 ///
 /// Optional, asked for with `requires`: layout, batched, with_layout, single_sample (operators on
 /// activations), groups and one_group, windows, costs, data with data_limit and
-/// data_least (the values of integer inputs), positive (inputs with a one-sided domain), scalar_value,
-/// size_complaint, answers, terms or error_bound (rounding), call<V> (the operator on any value type, where
-/// the three templates are loops of their own).
+/// data_least (the values of integer inputs), positive (inputs with a one-sided domain),
+/// scalar_value, size_complaint, answers, terms or error_bound (rounding), call<V> (the operator on
+/// any value type, where the three templates are loops of their own).
 template <class Op>
 concept Operator = requires(const typename Op::Geometry& g,
                             const Inputs<double>& inputs,

@@ -25,8 +25,8 @@ Applied<V> apply_folded(const P& p,
                         const Shape& item,
                         std::vector<IndicesOf<V>> data = {}) {
   const V folded = reshape(call.stacked(0), in);
-  Applied<V> result = apply_all(
-      p, std::span<const V>(&folded, 1), std::span<const IndicesOf<V>>(data), call.keep);
+  Applied<V> result =
+      apply_all(p, std::span<const V>(&folded, 1), std::span<const IndicesOf<V>>(data), call.keep);
   return {reshape(result.y, with_front(call.count, item)), std::move(result.workspace)};
 }
 
@@ -81,12 +81,16 @@ Applied<V> apply_batched(const SmoothMaxPoolPrimitive& p, const BatchCall<V>& ca
   wide.g.pool = detail::fold_batch(p.g.pool, call.count);
   const V x = reshape(call.stacked(0), wide.g.pool.x_shape());
   const V& beta = call.in[1].value();
-  const Shape item = p.direction == SmoothDirection::spread ? p.g.pool.x_shape() : p.g.pool.y_shape();
+  const Shape item =
+      p.direction == SmoothDirection::spread ? p.g.pool.x_shape() : p.g.pool.y_shape();
   if (p.direction == SmoothDirection::forward) {
     return {reshape(apply(wide, {x, beta}), with_front(call.count, item)), {}};
   }
-  const Shape linear = p.direction == SmoothDirection::mix ? wide.g.pool.x_shape() : wide.g.pool.y_shape();
-  return {reshape(apply(wide, {x, beta, reshape(call.stacked(2), linear)}), with_front(call.count, item)), {}};
+  const Shape linear =
+      p.direction == SmoothDirection::mix ? wide.g.pool.x_shape() : wide.g.pool.y_shape();
+  return {reshape(apply(wide, {x, beta, reshape(call.stacked(2), linear)}),
+                  with_front(call.count, item)),
+          {}};
 }
 
 }  // namespace fenestra

@@ -35,19 +35,13 @@ struct SumReducer {
         });
     hn::StoreU(sum, d, sums + i);
   }
-  void single(const T* row, Index o, Index i) const {
+  HWY_INLINE void single(const T* at, Index step, const EndWindow& end) const {
     const Single<T> d;
-    const Window window = a.window(o);
-    for (Index c = 0; c < inner; ++c) {
-      auto sum = hn::Zero(d);
-      for (Index t = 0; t < a.kernel; ++t) {
-        const Index cell = window.cell(t);
-        if (a.is_real(cell)) {
-          sum = hn::Add(sum, map(d, hn::LoadU(d, row + cell * inner + c)));
-        }
-      }
-      hn::StoreU(sum, d, sums + i + c);
+    auto sum = hn::Zero(d);
+    for (Index t = end.real_begin; t < end.real_end; ++t) {
+      sum = hn::Add(sum, map(d, hn::LoadU(d, at + t * step)));
     }
+    hn::StoreU(sum, d, sums + end.to);
   }
   void split(const T* phases, const Index* offsets, Index n) const {
     const Wide<T> d;

@@ -280,17 +280,24 @@ HWY_INLINE void for_position(D d,
   }
 }
 
-/// The part of [0, n) that is `inside`, and the rest: f(i, count) with vectors that start at the
-/// inside, where the rows were written by vectors that did.
+/// Covers [0, n) with vectors most of which start where those that wrote the rows did, at `inside`
+/// and every vector from there. Those at either end overlap their neighbours instead of being cut
+/// short: numbers met twice are the same, and a partial store costs more than a vector.
 template <class D, class F>
 HWY_INLINE void for_split(D d, Index inside, Index n, const F& f) {
-  for_padded(d, inside, f);
+  if (n < lanes(d)) {
+    f(Index{0}, n);
+    return;
+  }
+  for (Index i = 0; i < inside; i += lanes(d)) {
+    f(std::min(i, n - lanes(d)), lanes(d));
+  }
   Index i = inside;
   for (; i + lanes(d) <= n; i += lanes(d)) {
     f(i, lanes(d));
   }
   if (i < n) {
-    f(i, n - i);
+    f(n - lanes(d), lanes(d));
   }
 }
 
@@ -343,9 +350,17 @@ HWY_INLINE void for_taps(D d, const T* at, Index taps, Index step, const F& f) {
 /// Reduces rows over their own taps. Windows inside the input are read from the row itself where
 /// the stride is 1 or 2; the few at its ends one by one; other strides, and rows too short for a
 /// vector, go through a copy taken apart into phases. `reducer` has
-///   void vector<kStride>(at, step, taps, i)   the vector of windows that starts at number i
-///   void single(row, a, inner, o, i)          window o, numbers i .. i + inner - 1
-///   void split(phases, offsets, n)            all n numbers from phases
+///   void vector<kStride>(at, step, i)   the vector of windows that starts at number i
+///   void single(at, step, end)          one number of a window that is cut short
+///   void split(phases, offsets, n)      all n numbers from phases
+struct EndWindow {
+  Index from = 0;        ///< of its first tap in the row, which may lie outside
+  Index to = 0;          ///< its place in the reduced row
+  Index real_begin = 0;  ///< taps that see real cells, dilated taps included
+  Index real_end = 0;
+  Index declared_end = 0;  ///< taps before this see the input or its declared padding
+};
+
 template <class T>
 class RowReader {
  public:
@@ -353,6 +368,7 @@ class RowReader {
     phases_ = carver.take<T>(a.stride * phase_pitch(a, columns, inner));
     ranges_ = carver.take<typename RowSplitter<T>::Range>(a.stride);
     offsets_ = carver.take<Index>(a.kernel);
+    ends_ = carver.take<EndWindow>(columns * inner);
   }
   void start(const WindowAxis& a, Index inner, Columns columns, Outside<T> outside) {
     a_ = a;
@@ -362,6 +378,9 @@ class RowReader {
     direct_ = (a.stride == 1 || (a.stride == 2 && inner == 1 && a.kernel > 1)) &&
               inside_.count() * inner >= lanes(Wide<T>());
     if (direct_) {
+      end_count_ = 0;
+      list_ends(0, inside_.begin);
+      list_ends(inside_.end, columns.count());
       return;
     }
     splitter_.start(a, inner, columns, ranges_);
@@ -403,15 +422,31 @@ class RowReader {
         reducer.template vector<2>(at + 2 * (end - kLanes), step, end - kLanes);
       }
     }
-    for (Index o = 0; o < inside_.begin; ++o) {
-      reducer.single(row, columns_.begin + o, o * inner_);
-    }
-    for (Index o = inside_.end; o < columns_.count(); ++o) {
-      reducer.single(row, columns_.begin + o, o * inner_);
+    for (Index e = 0; e < end_count_; ++e) {
+      reducer.single(row + ends_[e].from, step, ends_[e]);
     }
   }
 
  private:
+  void list_ends(Index begin, Index end) {
+    for (Index o = begin; o < end; ++o) {
+      const Window window = a_.window(columns_.begin + o);
+      const auto taps_before = [&](Index cell) {
+        const Index distance = cell - window.first;
+        return std::clamp<Index>(
+            distance <= 0 ? 0 : ceil_div(distance, window.step), 0, window.taps);
+      };
+      const Index real_begin = taps_before(0);
+      for (Index c = 0; c < inner_; ++c) {
+        ends_[end_count_++] = {window.first * inner_ + c,
+                               o * inner_ + c,
+                               real_begin,
+                               std::max(taps_before(a_.in), real_begin),
+                               taps_before(a_.in + a_.pad_high)};
+      }
+    }
+  }
+
   WindowAxis a_;
   Index inner_ = 1;
   Columns columns_;
@@ -421,6 +456,8 @@ class RowReader {
   T* phases_ = nullptr;
   typename RowSplitter<T>::Range* ranges_ = nullptr;
   Index* offsets_ = nullptr;
+  EndWindow* ends_ = nullptr;
+  Index end_count_ = 0;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -1,4 +1,5 @@
-// The tape with real operators on it: what it records, what it computes, what it releases, what it refuses.
+// The tape with real operators on it: what it records, what it computes, what it releases, what it
+// refuses.
 #include <fenestra/base/memory.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
@@ -24,11 +25,13 @@ ErrorCode code_of(F&& f) {
 }
 
 TEST(Tape, GradientsOfASmallNetworkAreExactInRationals) {
-  // loss = mean(max_pool(relu(conv(x, w) + b))), small enough to do by hand: each of the two windows of the one pooled
-  // cell picks the largest convolution output, and the mean is over one element.
+  // loss = mean(max_pool(relu(conv(x, w) + b))), small enough to do by hand: each of the two
+  // windows of the one pooled cell picks the largest convolution output, and the mean is over one
+  // element.
   Tape<Rational> tape;
   const Tensor<Rational> x(Shape{1, 1, 1, 3}, {1, 2, 3});
-  const auto w = tape.parameter(Tensor<Rational>(Shape{1, 1, 1, 2}, {Rational(1, 2), Rational(1, 3)}));
+  const auto w =
+      tape.parameter(Tensor<Rational>(Shape{1, 1, 1, 2}, {Rational(1, 2), Rational(1, 3)}));
   const auto b = tape.parameter(Tensor<Rational>(Shape{1}, {Rational(1, 7)}));
   const auto loss = mean(max_pool(relu(conv(x, w, b)), {.kernel = {1, 2}}));
   // conv outputs: 1/2 + 2/3 + 1/7, 1 + 1 + 1/7; the second wins.
@@ -111,7 +114,7 @@ TEST(Tape, ForeignStaleAndMisshapenArgumentsAreTypedErrors) {
   EXPECT_EQ(code_of([&] { one.backward(Seed<T>{y, T(Shape{3})}); }), ErrorCode::shape_mismatch);
   one.reset();
   EXPECT_EQ(code_of([&] { one.backward(y); }), ErrorCode::foreign_variable);
-  EXPECT_EQ(code_of([&] { y * y; }), ErrorCode::foreign_variable);
+  EXPECT_EQ(code_of([&] { y* y; }), ErrorCode::foreign_variable);
 }
 
 TEST(Tape, NodesCarryTheNamesOfTheirOperators) {
@@ -123,9 +126,9 @@ TEST(Tape, NodesCarryTheNamesOfTheirOperators) {
 }
 
 TEST(Tape, OnlyWhatARuleNeedsIsSaved) {
-  // A stack of convolutions with relu keeps, per layer, the input of the next convolution: relu's rule reads its output,
-  // which is the same tensor, and conv's rule for w reads its input. So the tape holds one activation per layer, not two,
-  // and the sweep needs two gradients beyond it.
+  // A stack of convolutions with relu keeps, per layer, the input of the next convolution: relu's
+  // rule reads its output, which is the same tensor, and conv's rule for w reads its input. So the
+  // tape holds one activation per layer, not two, and the sweep needs two gradients beyond it.
   const Index layers = 6;
   const Shape shape{1, 4, 32, 32};
   const auto bytes = static_cast<std::size_t>(4 * 32 * 32) * sizeof(double);
@@ -140,7 +143,8 @@ TEST(Tape, OnlyWhatARuleNeedsIsSaved) {
       x = relu(conv(x, weights.back(), {.padding = 1}));
     }
     const auto loss = sum(x);
-    // The constant input and one output per layer; weights and the scalar loss are below one activation in all.
+    // The constant input and one output per layer; weights and the scalar loss are below one
+    // activation in all.
     EXPECT_LT(memory_in_use() - before, (static_cast<std::size_t>(layers) + 2) * bytes);
     tape.backward(loss);
   }

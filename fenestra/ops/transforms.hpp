@@ -1,12 +1,14 @@
 // Functional transforms: derivatives of callables, nestable in any order.
 //
-//   auto [y, pullback] = vjp(f, x, w, b);                       auto [y, y_dot] = jvp(f, primals(x, w), tangents(x_dot, w_dot));
-//   auto w_bar = grad(f, w);                                    auto [loss, bars] = value_and_grad(f, x, w);
-//   auto j = jacrev(f, x);  auto j = jacfwd(f, x);              auto hv = hvp(f, primals(w), tangents(v));
+//   auto [y, pullback] = vjp(f, x, w, b);                       auto [y, y_dot] = jvp(f, primals(x,
+//   w), tangents(x_dot, w_dot)); auto w_bar = grad(f, w);                                    auto
+//   [loss, bars] = value_and_grad(f, x, w); auto j = jacrev(f, x);  auto j = jacfwd(f, x); auto hv
+//   = hvp(f, primals(w), tangents(v));
 //
-// A callable takes values, or trees of values (tuples, vectors, structs with `fields`, see tree.hpp), and must be generic
-// in the value type: a transform calls it with variables or jets over its arguments. Each transform works on a level of
-// its own, so nesting cannot confuse levels. With one argument, gradients are a tree like it; with several, a tuple.
+// A callable takes values, or trees of values (tuples, vectors, structs with `fields`, see
+// tree.hpp), and must be generic in the value type: a transform calls it with variables or jets
+// over its arguments. Each transform works on a level of its own, so nesting cannot confuse levels.
+// With one argument, gradients are a tree like it; with several, a tuple.
 #pragma once
 
 #include <fenestra/ops/apply.hpp>
@@ -83,7 +85,8 @@ struct TapeCall {
     if (outputs.size() != bars.size()) {
       throw Error(ErrorCode::shape_mismatch,
                   "pullback: " + std::to_string(bars.size()) + " cotangents for " +
-                      std::to_string(outputs.size()) + " results\n  fix: one for each value of the result");
+                      std::to_string(outputs.size()) +
+                      " results\n  fix: one for each value of the result");
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (outputs[i].requires_grad()) {
@@ -116,7 +119,8 @@ std::vector<V> values_of(const std::vector<Var<V>>& variables) {
 
 }  // namespace detail
 
-/// y = f(args...) and the function that pulls a cotangent of y back to the arguments. The pullback may be called often.
+/// y = f(args...) and the function that pulls a cotangent of y back to the arguments. The pullback
+/// may be called often.
 template <class F, class... Args>
 auto vjp(const F& f, const Args&... args) {
   auto call = std::make_shared<detail::TapeCall<Args...>>(args...);
@@ -184,7 +188,8 @@ auto jvp(const F& f, const Primals<Ps...>& at, const Tangents<Ts...>& along) {
   if (points.size() != directions.size()) {
     throw Error(ErrorCode::shape_mismatch,
                 "jvp: " + std::to_string(points.size()) + " primals, " +
-                    std::to_string(directions.size()) + " tangents\n  fix: one tangent for each primal");
+                    std::to_string(directions.size()) +
+                    " tangents\n  fix: one tangent for each primal");
   }
   std::vector<Jet<V>> jets;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -266,8 +271,8 @@ V jacfwd(const F& f, const V& x) {
   return reshape(concat(parts, 1), shape);
 }
 
-/// f(args...) recorded as one node: the forward pass keeps the arguments only, the backward pass runs f again.
-/// Trades time for memory in deep networks.
+/// f(args...) recorded as one node: the forward pass keeps the arguments only, the backward pass
+/// runs f again. Trades time for memory in deep networks.
 template <class F, Value V>
 Var<V> checkpoint(const F& f, const std::vector<Var<V>>& args) {
   const auto run = [&f](const std::vector<Var<V>>& values) {

@@ -1,4 +1,5 @@
-// The transforms on networks of real operators: agreement between modes, nesting in both orders, exactness in rationals.
+// The transforms on networks of real operators: agreement between modes, nesting in both orders,
+// exactness in rationals.
 #include <fenestra/ops/avg_pool/avg_pool.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
@@ -136,7 +137,8 @@ struct Net {
 };
 
 TEST(Transforms, UserStructsAndTuplesOfTensorsAreArguments) {
-  const Net<Tensor<Rational>> net{numbers<Rational>(Shape{1, 1, 2}, 12), numbers<Rational>(Shape{1}, 13)};
+  const Net<Tensor<Rational>> net{numbers<Rational>(Shape{1, 1, 2}, 12),
+                                  numbers<Rational>(Shape{1}, 13)};
   const auto x = numbers<Rational>(Shape{1, 1, 3}, 14);
   const auto f = [&](const auto& n) { return sum(conv(x, n.w, n.b)); };
   const auto bars = grad(f, net);
@@ -182,7 +184,8 @@ TEST(Transforms, CheckpointingRecomputesInsteadOfKeeping) {
 }
 
 TEST(Gradcheck, NamesTheWorstElementOfAWrongGradient) {
-  // log's rule is right; a function whose value and derivative disagree is made with a detached copy.
+  // log's rule is right; a function whose value and derivative disagree is made with a detached
+  // copy.
   const Tensor<double> x(Shape{3}, {1, 2, 3});
   const auto wrong = [](const auto& value) {
     const auto detached = std::decay_t<decltype(value)>(bottom(value));

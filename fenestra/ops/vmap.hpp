@@ -1,8 +1,10 @@
-// vmap: a function of one item applied to many at once; and per-sample gradients, which are vmap over grad.
+// vmap: a function of one item applied to many at once; and per-sample gradients, which are vmap
+// over grad.
 //
 //   auto ys = vmap([&](const auto& x) { return conv(x, w); }, over(xs));           // inputs differ
-//   auto ys = vmap([&](const auto& w) { return conv(x, w); }, over(ws));           // weights differ
-//   auto bars = per_sample_grad(loss, net, over(images), over(labels));            // one gradient per image, no loop
+//   auto ys = vmap([&](const auto& w) { return conv(x, w); }, over(ws));           // weights
+//   differ auto bars = per_sample_grad(loss, net, over(images), over(labels));            // one
+//   gradient per image, no loop
 //
 // Arguments marked `over` are cut along their first axis; others are the same for every item.
 #pragma once
@@ -37,13 +39,15 @@ namespace detail {
 template <Value V>
 Batch<V> as_batch(const Over<V>& argument) {
   if (argument.stacked.shape().rank() < 1) {
-    throw Error(ErrorCode::rank_mismatch, "vmap: a rank-0 value has no items\n  fix: at least one axis under over()");
+    throw Error(ErrorCode::rank_mismatch,
+                "vmap: a rank-0 value has no items\n  fix: at least one axis under over()");
   }
   return Batch<V>::stacked(argument.stacked);
 }
 inline BatchIndices<Selection> as_batch(const Over<Tensor<Index>>& argument) {
   if (argument.stacked.rank() < 1) {
-    throw Error(ErrorCode::rank_mismatch, "vmap: rank-0 data has no items\n  fix: at least one axis under over()");
+    throw Error(ErrorCode::rank_mismatch,
+                "vmap: rank-0 data has no items\n  fix: at least one axis under over()");
   }
   return {Selection(argument.stacked), argument.stacked.shape()[0]};
 }
@@ -54,7 +58,8 @@ Batch<V> as_batch(const V& shared) {
 
 template <Value V>
 V stacked_value(const Batch<V>& result, Index count) {
-  return result.is_stacked() ? result.value() : broadcast_to(result.value(), with_front(count, result.shape()));
+  return result.is_stacked() ? result.value()
+                             : broadcast_to(result.value(), with_front(count, result.shape()));
 }
 
 /// Items of the arguments; they must agree.
@@ -66,15 +71,16 @@ Index item_count(const Args&... args) {
       const Index items = arg.stacked.shape()[0];
       if (count >= 0 && items != count) {
         throw Error(ErrorCode::shape_mismatch,
-                    "vmap: arguments of " + std::to_string(count) + " and " + std::to_string(items) +
-                        " items\n  fix: equal first extents under over()");
+                    "vmap: arguments of " + std::to_string(count) + " and " +
+                        std::to_string(items) + " items\n  fix: equal first extents under over()");
       }
       count = items;
     }
   };
   (note(args), ...);
   if (count < 1) {
-    throw Error(ErrorCode::shape_mismatch, "vmap: no items\n  fix: mark an argument with over(), of at least one item");
+    throw Error(ErrorCode::shape_mismatch,
+                "vmap: no items\n  fix: mark an argument with over(), of at least one item");
   }
   return count;
 }
@@ -88,7 +94,8 @@ auto vmap(const F& f, const Args&... args) {
   return detail::stacked_value(f(detail::as_batch(args)...), count);
 }
 
-/// The gradients of f(params, item...) by the parameters, for every item: a tree like `params` with a new first axis.
+/// The gradients of f(params, item...) by the parameters, for every item: a tree like `params` with
+/// a new first axis.
 template <class F, class Params, class... Args>
 auto per_sample_grad(const F& f, const Params& params, const Args&... args) {
   using V = TreeValue<Params>;
@@ -96,7 +103,10 @@ auto per_sample_grad(const F& f, const Params& params, const Args&... args) {
   const auto batched = tree_map([](const V& value) { return Batch<V>(value); }, params);
   const auto items = std::tuple(detail::as_batch(args)...);
   const auto bars = grad(
-      [&](const auto& p) { return std::apply([&](const auto&... item) { return f(p, item...); }, items); }, batched);
+      [&](const auto& p) {
+        return std::apply([&](const auto&... item) { return f(p, item...); }, items);
+      },
+      batched);
   return tree_map([&](const Batch<V>& bar) { return detail::stacked_value(bar, count); }, bars);
 }
 

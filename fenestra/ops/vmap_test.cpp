@@ -44,13 +44,17 @@ void expect_vmap_is_a_loop(const F& f, const R& stacked) {
 TEST(Vmap, OverInputsAndOverWeightsOfAConvolution) {
   for (const Layout layout : {Layout::channels_first, Layout::channels_last}) {
     const bool first = layout == Layout::channels_first;
-    const ConvOptions options{.stride = 2, .padding = {{1, 0}, {0, 1}}, .groups = 2, .layout = layout};
+    const ConvOptions options{
+        .stride = 2, .padding = {{1, 0}, {0, 1}}, .groups = 2, .layout = layout};
     const R x = numbers(first ? Shape{2, 4, 5, 4} : Shape{2, 5, 4, 4}, 1);
     const R w = numbers(first ? Shape{6, 2, 3, 2} : Shape{3, 2, 2, 6}, 2);
     const R b = numbers(Shape{6}, 3);
-    expect_vmap_is_a_loop([&](const auto& v) { return conv(v, w, b, options); }, numbers(with_front(3, x.shape()), 4));
-    expect_vmap_is_a_loop([&](const auto& v) { return conv(x, v, b, options); }, numbers(with_front(3, w.shape()), 5));
-    expect_vmap_is_a_loop([&](const auto& v) { return conv(x, w, v, options); }, numbers(with_front(3, b.shape()), 6));
+    expect_vmap_is_a_loop([&](const auto& v) { return conv(v, w, b, options); },
+                          numbers(with_front(3, x.shape()), 4));
+    expect_vmap_is_a_loop([&](const auto& v) { return conv(x, v, b, options); },
+                          numbers(with_front(3, w.shape()), 5));
+    expect_vmap_is_a_loop([&](const auto& v) { return conv(x, w, v, options); },
+                          numbers(with_front(3, b.shape()), 6));
   }
 }
 
@@ -66,7 +70,9 @@ TEST(Vmap, OverSingleSamplesAndTransposedConvolutions) {
 TEST(Vmap, OverPoolsReductionsAndElementwiseFunctions) {
   const R other = numbers(Shape{3, 1}, 11);
   expect_vmap_is_a_loop(
-      [&](const auto& v) { return sum(max_pool(v, {.kernel = 2, .stride = 1}) * other, {.axes = {0}}); },
+      [&](const auto& v) {
+        return sum(max_pool(v, {.kernel = 2, .stride = 1}) * other, {.axes = {0}});
+      },
       numbers(Shape{4, 2, 2, 4, 3}, 12));
   expect_vmap_is_a_loop([&](const auto& v) { return avg_pool(relu(v) + v, {.kernel = {2}}); },
                         numbers(Shape{4, 2, 5}, 13));
@@ -89,7 +95,8 @@ TEST(PerSampleGrad, EqualsTheGradientOfEachSampleAlone) {
   const auto bars = per_sample_grad(loss, net, over(images), over(targets));
   EXPECT_EQ(bars.conv.shape(), (Shape{5, 2, 1, 2, 2}));
   for (Index i = 0; i < 5; ++i) {
-    const auto alone = grad([&](const auto& n) { return loss(n, item(images, i), item(targets, i)); }, net);
+    const auto alone =
+        grad([&](const auto& n) { return loss(n, item(images, i), item(targets, i)); }, net);
     EXPECT_EQ(item(bars.conv, i), alone.conv);
     EXPECT_EQ(item(bars.bias, i), alone.bias);
     EXPECT_EQ(item(bars.linear, i), alone.linear);
@@ -97,7 +104,8 @@ TEST(PerSampleGrad, EqualsTheGradientOfEachSampleAlone) {
 }
 
 TEST(PerSampleGrad, TakesLabels) {
-  const Tensor<double> w(Shape{3, 4}, {0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 0.2, 0.3, 0.1});
+  const Tensor<double> w(Shape{3, 4},
+                         {0.1, -0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8, -0.9, 0.2, 0.3, 0.1});
   const Tensor<double> x(Shape{2, 4}, {1, 2, -1, 0.5, 0.25, -2, 1, 1});
   const Tensor<Index> labels(Shape{2}, {2, 0});
   const auto loss = [](const auto& weight, const auto& value, const auto& label) {
@@ -106,7 +114,8 @@ TEST(PerSampleGrad, TakesLabels) {
   const auto bars = per_sample_grad(loss, w, over(x), over(labels));
   for (Index i = 0; i < 2; ++i) {
     const Tensor<Index> label(Shape{}, {labels[i]});
-    const auto alone = grad([&](const auto& weight) { return loss(weight, item(x, i), Selection(label)); }, w);
+    const auto alone =
+        grad([&](const auto& weight) { return loss(weight, item(x, i), Selection(label)); }, w);
     // The same sums in the same order: the rows of a product do not depend on their neighbours.
     EXPECT_EQ(item(bars, i), alone);
   }

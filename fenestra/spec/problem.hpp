@@ -329,7 +329,9 @@ inline std::string problem_text(const Shape& shape) {
 template <class Range>
 std::string list_text(const Range& values) {
   std::string text;
-  for (const auto& value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
+  for (const auto& value : values) {
+    text += (text.empty() ? "" : ",") + std::to_string(value);
+  }
   return text;
 }
 

@@ -19,7 +19,8 @@ Description describe_cells(std::string_view problem) {
           .batched = {},
           .windows = {},
           .costs = {},
-          .notes = {}};
+          .notes = {},
+          .kernels = {}};
 }
 
 std::string random_cells(Random& random) { return "x=" + std::to_string(random.between(1, 9)); }

@@ -18,7 +18,10 @@ FENESTRA_API std::vector<KernelChoice> avg_pool_kernels(const AvgPoolGeometry& g
 
 /// Chooses a candidate and runs it; compiled for float and double. `out` is overwritten whole.
 template <KernelScalar T>
-FENESTRA_API void run_avg_pool(AvgPoolDirection direction, const AvgPoolGeometry& g, const T* in, T* out);
+FENESTRA_API void run_avg_pool(AvgPoolDirection direction,
+                               const AvgPoolGeometry& g,
+                               const T* in,
+                               T* out);
 
 struct AvgPoolPrimitive {
   static constexpr std::string_view name = "avg_pool";

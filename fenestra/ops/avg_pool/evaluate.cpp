@@ -15,11 +15,13 @@ template void run_avg_pool(AvgPoolDirection, const AvgPoolGeometry&, const doubl
 
 std::vector<KernelChoice> avg_pool_kernels(const AvgPoolGeometry& g) {
   std::vector<KernelChoice> choices;
-  const auto list = [&](const char* direction, const auto& candidates, const AvgPoolProblem& problem) {
-    kernels::for_each_candidate(candidates, problem, [&](std::string_view name, const char* refusal) {
-      choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
-    });
-  };
+  const auto list =
+      [&](const char* direction, const auto& candidates, const AvgPoolProblem& problem) {
+        kernels::for_each_candidate(
+            candidates, problem, [&](std::string_view name, const char* refusal) {
+              choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
+            });
+      };
   list("forward", avg_pool_candidates<float>(), {AvgPoolDirection::forward, g});
   list("forward", avg_pool_candidates<double>(), {AvgPoolDirection::forward, g});
   list("input_grad", avg_pool_candidates<float>(), {AvgPoolDirection::input_grad, g});

@@ -21,7 +21,7 @@ struct MeanOverWindows : PoolOperator<AvgPoolGeometry> {
   }
 
   template <class V>
-  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& ) {
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
     return apply(AvgPoolPrimitive{AvgPoolDirection::forward, g}, {in[0]});
   }
   template <class T>

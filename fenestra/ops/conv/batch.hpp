@@ -1,5 +1,6 @@
-// The convolution family on batches. Where only activations differ between items, the hidden axis joins the batch;
-// where weights differ too, it joins the groups: one grouped convolution computes every item's.
+// The convolution family on batches. Where only activations differ between items, the hidden axis
+// joins the batch; where weights differ too, it joins the groups: one grouped convolution computes
+// every item's.
 #pragma once
 
 #include <fenestra/ops/batch.hpp>
@@ -12,7 +13,8 @@ namespace fenestra {
 
 namespace detail {
 
-/// Between (items, [batch], ...) and a tensor whose channel axis holds items * channels, items slower.
+/// Between (items, [batch], ...) and a tensor whose channel axis holds items * channels, items
+/// slower.
 struct ChannelFolding {
   bool is_weight = false;
   bool batched = false;  ///< the item has a batch axis
@@ -84,9 +86,10 @@ Applied<V> apply_batched(const ConvPrimitive& p, const BatchCall<V>& call) {
   };
   const V lhs = folding(call.in[0].shape(), false).fold(call.stacked(0));
   const V rhs = folding(call.in[1].shape(), !to_weight).fold(call.stacked(1));
-  V out = p.has_bias
-              ? apply(wide, {lhs, rhs, reshape(call.stacked(2), Shape{call.count * p.bias_channels()})})
-              : apply(wide, {lhs, rhs});
+  V out =
+      p.has_bias
+          ? apply(wide, {lhs, rhs, reshape(call.stacked(2), Shape{call.count * p.bias_channels()})})
+          : apply(wide, {lhs, rhs});
   return {folding(p.shape(), to_weight).unfold(out, call.count), {}};
 }
 

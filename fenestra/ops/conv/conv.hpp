@@ -26,11 +26,11 @@ FENESTRA_API std::vector<KernelChoice> conv_kernels(const ConvGeometry& g);
 /// overwritten whole.
 template <KernelScalar T>
 FENESTRA_API void run_conv(ConvDirection direction,
-              const ConvGeometry& g,
-              const T* lhs,
-              const T* rhs,
-              const T* bias,
-              T* out);
+                           const ConvGeometry& g,
+                           const T* lhs,
+                           const T* rhs,
+                           const T* bias,
+                           T* out);
 
 /// The shape a per-channel vector has when it is added to an activation of `rank` spatial axes.
 constexpr Shape channel_shape(Index channels, int rank, Layout layout) {

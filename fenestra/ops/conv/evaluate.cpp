@@ -23,9 +23,10 @@ template void run_conv(
 std::vector<KernelChoice> conv_kernels(const ConvGeometry& g) {
   std::vector<KernelChoice> choices;
   const auto list = [&](const char* direction, const auto& candidates, const ConvProblem& problem) {
-    kernels::for_each_candidate(candidates, problem, [&](std::string_view name, const char* refusal) {
-      choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
-    });
+    kernels::for_each_candidate(
+        candidates, problem, [&](std::string_view name, const char* refusal) {
+          choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
+        });
   };
   list("forward", conv_candidates<float>(), {ConvDirection::forward, g});
   list("forward", conv_candidates<double>(), {ConvDirection::forward, g});

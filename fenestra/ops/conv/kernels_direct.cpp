@@ -1,10 +1,10 @@
 // What the loops of the direct convolution work on: bands of target rows, strips of source rows,
 // packed weights; see kernels_direct.hpp.
 //
-// All but the last two axes are unrolled into planes: a plane is one source channel seen through one
-// outer tap. Forward and input gradient are the same loops: a target row has a list of (source row,
-// row of taps), and the target cells of a row fall into phases that see the same column taps, one
-// phase forward and `stride` phases in the input gradient. Every target cell is one chain of
+// All but the last two axes are unrolled into planes: a plane is one source channel seen through
+// one outer tap. Forward and input gradient are the same loops: a target row has a list of (source
+// row, row of taps), and the target cells of a row fall into phases that see the same column taps,
+// one phase forward and `stride` phases in the input gradient. Every target cell is one chain of
 // multiply-adds in the order of planes and taps, whatever the bands and threads.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
@@ -182,7 +182,8 @@ class Correlation {
         axes_(g_.windows),
         transposed_(problem.direction == ConvDirection::input_grad),
         outer_taps_(axes_.outer_product(&WindowAxis::kernel)) {
-    const Side x{g_.group_in(), axes_.outer_product(&WindowAxis::in), axes_.row.in, axes_.column.in};
+    const Side x{
+        g_.group_in(), axes_.outer_product(&WindowAxis::in), axes_.row.in, axes_.column.in};
     const Side y{
         g_.group_out(), axes_.outer_product(&WindowAxis::out), axes_.row.out, axes_.column.out};
     source_ = transposed_ ? y : x;
@@ -241,8 +242,8 @@ class Correlation {
   }
   Index planes() const { return source_.channels * outer_taps_; }
   Index pitch() const { return strip_stride_ * lane_pitch_; }
-  /// Rows above and below the source are zeros in the strip, so that all target rows see all row taps
-  /// and share tiles; with a stride between target rows they would not, whatever is done.
+  /// Rows above and below the source are zeros in the strip, so that all target rows see all row
+  /// taps and share tiles; with a stride between target rows they would not, whatever is done.
   bool uniform_rows() const { return !transposed_ || axes_.row.stride == 1; }
 
   void choose_band() {
@@ -252,8 +253,8 @@ class Correlation {
       band_rows_ = ceil_of(band_rows_, 2);
     }
     // Rows that two bands need are copied twice: not more often than that.
-    const Index least = std::min(target_.rows, transposed_ ? axes_.row.span()
-                                                           : ceil_of(axes_.row.span(), axes_.row.stride));
+    const Index least = std::min(
+        target_.rows, transposed_ ? axes_.row.span() : ceil_of(axes_.row.span(), axes_.row.stride));
     band_rows_ = std::max(band_rows_, std::min<Index>(least, 8));
   }
 
@@ -388,29 +389,28 @@ class Correlation {
       phase[p] = phase_[p];
       phase[p].weights += group * weights_per_group_tap() * phase_[p].taps;
     }
-    loops_.run_band({.strip = strip - first_row * pitch(),
-                     .plane_pitch = copied * pitch(),
-                     .pitch = pitch(),
-                     .planes = list.count,
-                     .weight_plane = list.weight_plane,
-                     .weight_planes = planes(),
-                     .row_taps = axes_.row.kernel,
-                     .row_begin = row_begin_ + row0,
-                     .row_entries = row_entries_,
-                     .source_shift = transposed_ ? 1 : axes_.row.stride,
-                     .phase = phase,
-                     .phases = phases_,
-                     .channels = target_.channels,
-                     .bias = arguments_.bias != nullptr
-                                 ? arguments_.bias + group * target_.channels
-                                 : nullptr,
-                     .out = arguments_.out + target_channel * target_.channel_stride() +
-                            outer * target_.plane() + row0 * target_.width,
-                     .rows = rows,
-                     .width = target_.width,
-                     .channel_stride = target_.channel_stride(),
-                     .row_stride = target_.width,
-                     .row_buffer = row_buffer});
+    loops_.run_band(
+        {.strip = strip - first_row * pitch(),
+         .plane_pitch = copied * pitch(),
+         .pitch = pitch(),
+         .planes = list.count,
+         .weight_plane = list.weight_plane,
+         .weight_planes = planes(),
+         .row_taps = axes_.row.kernel,
+         .row_begin = row_begin_ + row0,
+         .row_entries = row_entries_,
+         .source_shift = transposed_ ? 1 : axes_.row.stride,
+         .phase = phase,
+         .phases = phases_,
+         .channels = target_.channels,
+         .bias = arguments_.bias != nullptr ? arguments_.bias + group * target_.channels : nullptr,
+         .out = arguments_.out + target_channel * target_.channel_stride() +
+                outer * target_.plane() + row0 * target_.width,
+         .rows = rows,
+         .width = target_.width,
+         .channel_stride = target_.channel_stride(),
+         .row_stride = target_.width,
+         .row_buffer = row_buffer});
   }
 
   const ConvGeometry& g_;
@@ -475,9 +475,7 @@ class WeightGrad {
     const auto body = [&](Index begin, Index end) {
       for (Index job = begin; job < end; ++job) {
         const Index tile = job % tiles;
-        run_job(job / tiles,
-                tile * g_.group_out() / tiles,
-                (tile + 1) * g_.group_out() / tiles);
+        run_job(job / tiles, tile * g_.group_out() / tiles, (tile + 1) * g_.group_out() / tiles);
       }
     };
     if (g_.multiply_adds() < kSerialWork) {
@@ -518,8 +516,8 @@ class WeightGrad {
                   g_.group_in(),
                   in_stride_,
                   in_plane_);
-        const T* y_bar = arguments_.rhs +
-                         ((n * g_.out_channels + first_out) * outer_ + outer) * out_plane_;
+        const T* y_bar =
+            arguments_.rhs + ((n * g_.out_channels + first_out) * outer_ + outer) * out_plane_;
         for (Index c = 0; c < channels; ++c) {
           targets.data[c] = y_bar + c * outer_ * out_plane_;
         }
@@ -602,8 +600,7 @@ class WeightGrad {
 
 }  // namespace
 
-template <class T>
-const char* refuse_conv_direct(const ConvProblem& problem) {
+const char* direct_lacks(const ConvProblem& problem) {
   const ConvGeometry& g = problem.geometry;
   if (g.layout != Layout::channels_first) {
     return "channels last";
@@ -612,6 +609,11 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
     return "no channels";
   }
   return nullptr;
+}
+
+template <class T>
+const char* refuse_conv_direct(const ConvProblem& problem) {
+  return direct_lacks(problem);
 }
 
 template <class T>

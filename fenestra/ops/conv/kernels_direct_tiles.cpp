@@ -1,4 +1,5 @@
-// The vector loops of the direct convolution, for every instruction set; see kernels_direct_tiles.hpp.
+// The vector loops of the direct convolution, for every instruction set; see
+// kernels_direct_tiles.hpp.
 //
 // A tile is `channels` x `vectors` accumulators; each vector of the strip that is loaded feeds all
 // channels, each weight that is broadcast feeds all vectors.
@@ -29,9 +30,7 @@ constexpr int kAccumulators = 12;
 constexpr int kMaxVectors = 4;
 constexpr int kMaxRows = 4;
 
-constexpr int max_vectors(int channels) {
-  return std::min(kMaxVectors, kAccumulators / channels);
-}
+constexpr int max_vectors(int channels) { return std::min(kMaxVectors, kAccumulators / channels); }
 /// Rows of a tile that fill the registers: a chain of multiply-adds takes 4 cycles a link, and two
 /// can start per cycle, so fewer than 8 accumulators leave the unit idle.
 constexpr int max_rows(int channels, int vectors) {
@@ -43,7 +42,8 @@ constexpr Index lanes_of() {
   return static_cast<Index>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
-// --- strips ----------------------------------------------------------------------------------------
+// --- strips
+// ----------------------------------------------------------------------------------------
 
 /// dst[i] = src[i * step] for i in [0, count).
 template <class T>
@@ -68,10 +68,7 @@ void copy_row(const T* HWY_RESTRICT src, Index count, T* HWY_RESTRICT dst) {
 
 /// Two lanes at once: even columns to `even`, odd ones to `odd`, `pairs` of each.
 template <class T>
-void deal_pairs(const T* HWY_RESTRICT src,
-                Index pairs,
-                T* HWY_RESTRICT even,
-                T* HWY_RESTRICT odd) {
+void deal_pairs(const T* HWY_RESTRICT src, Index pairs, T* HWY_RESTRICT even, T* HWY_RESTRICT odd) {
   Index i = 0;
 #if HWY_TARGET != HWY_SCALAR
   constexpr Index kLanes = lanes_of<T>();
@@ -113,8 +110,10 @@ void fill_strip(const StripJob<T>& s) {
       }
       for (Index lane = 0; lane < s.stride; ++lane) {
         T* dst = row + lane * s.lane_pitch;
-        const Index i0 = std::clamp<Index>((begin - lane + s.stride - 1) / s.stride, 0, s.lane_pitch);
-        const Index i1 = std::clamp<Index>((end - lane + s.stride - 1) / s.stride, i0, s.lane_pitch);
+        const Index i0 =
+            std::clamp<Index>((begin - lane + s.stride - 1) / s.stride, 0, s.lane_pitch);
+        const Index i1 =
+            std::clamp<Index>((end - lane + s.stride - 1) / s.stride, i0, s.lane_pitch);
         std::fill(dst, dst + i0, T(0));
         std::fill(dst + i1, dst + s.lane_pitch, T(0));
         if (s.stride != 2) {
@@ -137,10 +136,11 @@ void fill_strip(const StripJob<T>& s) {
   }
 }
 
-// --- target = strip * weights ------------------------------------------------------------------------
+// --- target = strip * weights
+// ------------------------------------------------------------------------
 
-/// Tiles of kChannels x kRows x kVectors vectors. The rows of a tile see the same taps, each row the
-/// source `source_shift` behind that of the row before.
+/// Tiles of kChannels x kRows x kVectors vectors. The rows of a tile see the same taps, each row
+/// the source `source_shift` behind that of the row before.
 template <class T>
 struct TileJob {
   const BandJob<T>& band;
@@ -231,9 +231,9 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
   }
 }
 
-/// One channel, 3 x 3 taps on neighbouring rows and columns, kRows target rows that follow one
-/// another: the nine weights stay in registers and a vector that is loaded serves the up to three rows
-/// that see it. Half the loads of run_tile, and no call per tile.
+/// One channel of one plane, 3 x 3 taps on neighbouring cells, kRows rows that follow one another:
+/// the nine weights stay in registers and a vector that is loaded serves the up to three rows that
+/// see it. Half the loads of run_tile, and no call per tile.
 template <class T, int kRows>
 void run_rows_3x3(const TileJob<T>& t) {
   const hn::ScalableTag<T> d;
@@ -247,35 +247,31 @@ void run_rows_3x3(const TileJob<T>& t) {
                       std::min(t.phase.offset[0], t.phase.offset[2]);
   const V start = t.bias != nullptr ? hn::Set(d, t.bias[0]) : hn::Zero(d);
   HWY_ALIGN T line[kLanes];
+  const T* w = t.weights + b.weight_plane[0] * 9;
   V weight[3][3];
+  FENESTRA_UNROLL
+  for (int i = 0; i < 3; ++i) {
+    FENESTRA_UNROLL
+    for (int k = 0; k < 3; ++k) {
+      weight[i][k] = hn::Set(d, w[(down ? i : 2 - i) * 3 + (right ? k : 2 - k)]);
+    }
+  }
   for (Index column = 0; column < t.phase.width; column += kLanes) {
     V acc[kRows];
     FENESTRA_UNROLL
     for (int r = 0; r < kRows; ++r) {
       acc[r] = start;
     }
-    for (Index p = 0; p < b.planes; ++p) {
-      if (column == 0 || b.planes > 1) {
-        const T* w = t.weights + b.weight_plane[p] * 9;
-        FENESTRA_UNROLL
-        for (int i = 0; i < 3; ++i) {
-          FENESTRA_UNROLL
-          for (int k = 0; k < 3; ++k) {
-            weight[i][k] = hn::Set(d, w[(down ? i : 2 - i) * 3 + (right ? k : 2 - k)]);
-          }
-        }
-      }
-      const T* HWY_RESTRICT source = b.strip + p * b.plane_pitch + first + column;
+    const T* HWY_RESTRICT source = b.strip + first + column;
+    FENESTRA_UNROLL
+    for (int i = 0; i < kRows + 2; ++i, source += b.pitch) {
       FENESTRA_UNROLL
-      for (int i = 0; i < kRows + 2; ++i, source += b.pitch) {
+      for (int k = 0; k < 3; ++k) {
+        const V x = hn::LoadU(d, source + k);
         FENESTRA_UNROLL
-        for (int k = 0; k < 3; ++k) {
-          const V x = hn::LoadU(d, source + k);
-          FENESTRA_UNROLL
-          for (int r = 0; r < kRows; ++r) {
-            if (r <= i && i <= r + 2) {
-              acc[r] = hn::MulAdd(weight[i - r][k], x, acc[r]);
-            }
+        for (int r = 0; r < kRows; ++r) {
+          if (r <= i && i <= r + 2) {
+            acc[r] = hn::MulAdd(weight[i - r][k], x, acc[r]);
           }
         }
       }
@@ -300,7 +296,7 @@ constexpr Index kRows3x3 = 4;
 template <class T>
 bool is_3x3(const TileJob<T>& t, Index channels) {
   const auto neighbours = [](Index a, Index b) { return a - b == 1 || b - a == 1; };
-  return channels == 1 && t.phase.taps == 3 && t.last_entry - t.entry == 3 &&
+  return channels == 1 && t.band.planes == 1 && t.phase.taps == 3 && t.last_entry - t.entry == 3 &&
          t.source_shift == t.band.pitch && neighbours(t.entry[0].row, t.entry[1].row) &&
          neighbours(t.phase.offset[0], t.phase.offset[1]);
 }
@@ -464,7 +460,8 @@ void run_band(const BandJob<T>& b) {
   }
 }
 
-// --- sums of products along rows -------------------------------------------------------------------
+// --- sums of products along rows
+// -------------------------------------------------------------------
 
 template <class T, int kChannels, int kTaps>
 void dot_tile(const DotJob<T>& j, const T* strip, Index tap, Index channel, T* sums) {
@@ -519,7 +516,8 @@ DotFunction<T> pick_dot(Index taps, std::integer_sequence<int, kTaps...>) {
   return table[taps - 1];
 }
 
-// A tile of one channel takes up to 9 taps, a whole 3x3 window; the registers of addresses end there.
+// A tile of one channel takes up to 9 taps, a whole 3x3 window; the registers of addresses end
+// there.
 constexpr int max_taps(int channels) { return std::min(9, kAccumulators / channels); }
 
 template <class T>

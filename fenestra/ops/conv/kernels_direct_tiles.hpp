@@ -1,9 +1,9 @@
 // The vector loops of the direct convolution: bands of rows, vectors along the width. Internal: not
 // installed. They know rows, taps and channels; kernels_direct.cpp says which ones.
 //
-// A strip is a copy of a few source rows with their padding, so that the inner loops have no borders.
-// A source that is walked with a stride is dealt into that many lanes of columns: column c lies at
-// (c % stride) * lane_pitch + c / stride, and every tap becomes a run of neighbours.
+// A strip is a copy of a few source rows with their padding, so that the inner loops have no
+// borders. A source that is walked with a stride is dealt into that many lanes of columns: column c
+// lies at (c % stride) * lane_pitch + c / stride, and every tap becomes a run of neighbours.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -13,15 +13,15 @@ namespace fenestra::detail {
 /// Output channels that share the loads of a tile.
 inline constexpr Index kTileChannels = 4;
 
-/// Copies rows [first_row, first_row + rows) of `planes` planes; rows and columns outside the source
-/// are zeros. Row r of plane p goes to dst + (p * rows + r) * pitch.
+/// Copies rows [first_row, first_row + rows) of `planes` planes; rows and columns outside the
+/// source are zeros. Row r of plane p goes to dst + (p * rows + r) * pitch.
 template <class T>
 struct StripJob {
   const T* const* plane = nullptr;  ///< planes pointers to (source_rows x source_width)
   Index planes = 0;
   Index source_rows = 0;
   Index source_width = 0;
-  Index first_row = 0;     ///< may be negative
+  Index first_row = 0;  ///< may be negative
   Index rows = 0;
   Index first_column = 0;  ///< what column 0 of the strip shows, may be negative
   Index stride = 1;
@@ -36,8 +36,8 @@ struct RowTap {
   Index tap = 0;
 };
 
-/// The cells of a target row that see the same column taps: all of them in a forward convolution, one
-/// in `stride` in an input gradient.
+/// The cells of a target row that see the same column taps: all of them in a forward convolution,
+/// one in `stride` in an input gradient.
 template <class T>
 struct ColumnPhase {
   Index width = 0;
@@ -50,7 +50,8 @@ struct ColumnPhase {
 /// target = bias + sum over planes, rows of taps and taps of strip * weight, for a band of rows.
 template <class T>
 struct BandJob {
-  const T* strip = nullptr;  ///< such that row `RowTap::row` of plane p is p * plane_pitch + row * pitch
+  const T* strip =
+      nullptr;  ///< such that row `RowTap::row` of plane p is p * plane_pitch + row * pitch
   Index plane_pitch = 0;
   Index pitch = 0;
   Index planes = 0;
@@ -80,10 +81,10 @@ struct DotJob {
   Index pitch = 0;
   Index planes = 0;
   const Index* weight_plane = nullptr;
-  Index taps = 0;               ///< of a plane
+  Index taps = 0;                 ///< of a plane
   const Index* offset = nullptr;  ///< taps: row and column of a tap in the strip of target row 0
-  Index row_step = 0;           ///< strip elements from one target row to the next
-  const T* y = nullptr;         ///< channels x rows x y_pitch, zeros behind the width
+  Index row_step = 0;             ///< strip elements from one target row to the next
+  const T* y = nullptr;           ///< channels x rows x y_pitch, zeros behind the width
   Index y_pitch = 0;
   Index channels = 0;
   Index rows = 0;

@@ -33,7 +33,8 @@ constexpr std::size_t kCacheEntries = 64;
 // wrote is still in the last-level cache when the convolution reads it.
 constexpr Index kChunkBytes = 8 << 20;
 // With at least this many channels on both sides the weight gradient is as fast on plain tensors as
-// on blocked ones and needs no reorders (measured: 256 @14 and 512 @7 plain wins by 1.2 to 1.8x, 128
+// on blocked ones and needs no reorders (measured: 256 @14 and 512 @7 plain wins by 1.2 to 1.8x,
+// 128
 // @28 equal, 64 @56 blocked wins by 1.3x).
 constexpr Index kPlainWeightGradChannels = 128;
 // Multiply-adds below which looking up a primitive and calling it (3 us) outweighs its speed.
@@ -76,9 +77,7 @@ struct Operand {
   memory::dims strides;
 
   memory::desc plain() const { return {dims, memory::data_type::f32, strides}; }
-  memory::desc any() const {
-    return {dims, memory::data_type::f32, memory::format_tag::any};
-  }
+  memory::desc any() const { return {dims, memory::data_type::f32, memory::format_tag::any}; }
 };
 
 Operand activation(const ActivationMap& map, const Shape& spatial) {
@@ -134,7 +133,8 @@ struct Plan {
   memory::desc scratchpad;
   Index samples = 0;
 
-  void set(Slot& slot, int argument, const Operand& plain, const memory::desc& wanted, bool result) {
+  void set(
+      Slot& slot, int argument, const Operand& plain, const memory::desc& wanted, bool result) {
     slot.argument = argument;
     slot.plain = plain.plain();
     slot.wanted = wanted;
@@ -311,8 +311,9 @@ Index chunk_samples(const ConvProblem& problem) {
   if (problem.direction == ConvDirection::weight_grad || freedom(problem) != Freedom::all) {
     return g.batch;
   }
-  const Index sample = (g.in_channels * g.windows.in_cells() + g.out_channels * g.windows.out_cells()) *
-                       static_cast<Index>(sizeof(float));
+  const Index sample =
+      (g.in_channels * g.windows.in_cells() + g.out_channels * g.windows.out_cells()) *
+      static_cast<Index>(sizeof(float));
   Index chunk = std::min(g.batch, std::max<Index>(kChunkBytes / std::max<Index>(sample, 1), 1));
   while (g.batch % chunk != 0) {
     --chunk;

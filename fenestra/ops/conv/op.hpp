@@ -84,7 +84,9 @@ struct Conv {
     return g;
   }
   static Windows windows(const Geometry& g) { return g.windows; }
-  static std::vector<KernelChoice> kernels(const Geometry& g) { return conv_kernels(detail::without_bias(g)); }
+  static std::vector<KernelChoice> kernels(const Geometry& g) {
+    return conv_kernels(detail::without_bias(g));
+  }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.multiply_adds()}; }
   /// Products summed into one output, the bias counted as one more addition.

@@ -78,7 +78,9 @@ struct ConvTranspose {
   static Index groups(const Geometry& g) { return g.conv.groups; }
   static Geometry one_group(const Geometry& g) { return {Conv::one_group(g.conv)}; }
   static Windows windows(const Geometry& g) { return g.conv.windows; }
-  static std::vector<KernelChoice> kernels(const Geometry& g) { return conv_kernels(detail::without_bias(g.conv)); }
+  static std::vector<KernelChoice> kernels(const Geometry& g) {
+    return conv_kernels(detail::without_bias(g.conv));
+  }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.conv.multiply_adds()}; }
   /// The output sizes that lead back to this input size; one of them is chosen by the output

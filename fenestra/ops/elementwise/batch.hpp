@@ -1,4 +1,5 @@
-// The elementwise family, sums, expansions and reshapes on batches: the hidden axis is one more leading axis.
+// The elementwise family, sums, expansions and reshapes on batches: the hidden axis is one more
+// leading axis.
 #pragma once
 
 #include <fenestra/ops/batch.hpp>
@@ -18,7 +19,9 @@ Applied<V> apply_batched(const GatePrimitive& p, const BatchCall<V>& call) {
 template <Value V>
 Applied<V> apply_batched(const BinaryPrimitive& p, const BatchCall<V>& call) {
   const int rank = p.shape.rank();
-  return {broadcast_to(binary(p.f, call.aligned(0, rank), call.aligned(1, rank)), with_front(call.count, p.shape)), {}};
+  return {broadcast_to(binary(p.f, call.aligned(0, rank), call.aligned(1, rank)),
+                       with_front(call.count, p.shape)),
+          {}};
 }
 
 template <Value V>

@@ -8,7 +8,8 @@ namespace fenestra {
 
 namespace detail {
 
-/// Logits of all items as one tensor with a batch axis: (items * N, C, ...), or (items, C) for items (C,).
+/// Logits of all items as one tensor with a batch axis: (items * N, C, ...), or (items, C) for
+/// items (C,).
 inline Shape folded_logits(const Shape& item, Index count) {
   Shape shape = item.rank() == 1 ? with_front(count, item) : item;
   if (item.rank() > 1) {
@@ -30,9 +31,9 @@ inline BatchIndices<Selection> label_cells(const Shape& x, const BatchIndices<Se
   if (given.shape() != with_front(labels.count, needed)) {
     throw Error("cross_entropy",
                 {.code = ErrorCode::shape_mismatch, .argument = Argument::indices},
-                "cross_entropy: x = " + to_string(x) + " for each of " + std::to_string(labels.count) +
-                    " items, labels = " + to_string(given.shape()) + "\n  fix: labels of shape " +
-                    to_string(with_front(labels.count, needed)));
+                "cross_entropy: x = " + to_string(x) + " for each of " +
+                    std::to_string(labels.count) + " items, labels = " + to_string(given.shape()) +
+                    "\n  fix: labels of shape " + to_string(with_front(labels.count, needed)));
   }
   const Selection all(given.reshaped(detail::without_classes(folded)));
   return {detail::label_cells(folded, all), labels.count};
@@ -44,7 +45,8 @@ Applied<V> apply_batched(const CrossEntropyPrimitive& p, const BatchCall<V>& cal
     return detail::apply_item_by_item(p, call);  // the same labels for different logits
   }
   const Shape folded = detail::folded_logits(p.x, call.count);
-  const V loss = apply(CrossEntropyPrimitive{folded}, {reshape(call.stacked(0), folded)}, {call.data[0].indices});
+  const V loss = apply(
+      CrossEntropyPrimitive{folded}, {reshape(call.stacked(0), folded)}, {call.data[0].indices});
   return {reshape(loss, with_front(call.count, detail::without_classes(p.x))), {}};
 }
 
@@ -54,9 +56,10 @@ Applied<V> apply_batched(const CrossEntropyGradPrimitive& p, const BatchCall<V>&
     return detail::apply_item_by_item(p, call);
   }
   const Shape folded = detail::folded_logits(p.x, call.count);
-  const V x_bar = apply(CrossEntropyGradPrimitive{folded},
-                        {reshape(call.stacked(0), folded), reshape(call.stacked(1), detail::without_classes(folded))},
-                        {call.data[0].indices});
+  const V x_bar = apply(
+      CrossEntropyGradPrimitive{folded},
+      {reshape(call.stacked(0), folded), reshape(call.stacked(1), detail::without_classes(folded))},
+      {call.data[0].indices});
   return {reshape(x_bar, with_front(call.count, p.x)), {}};
 }
 

@@ -1,5 +1,6 @@
 // Compiled cross entropy for float and double: one line of classes at a time, or neighbouring lines
 // together, spread over threads by lines.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/loss/loss.hpp>
 
@@ -91,11 +92,17 @@ void cross_entropy_grad_kernel(
   });
 }
 
-template void cross_entropy_kernel(const float*, const Index*, float*, const AxisView&) noexcept;
-template void cross_entropy_kernel(const double*, const Index*, double*, const AxisView&) noexcept;
-template void cross_entropy_grad_kernel(
+template FENESTRA_API void cross_entropy_kernel(const float*,
+                                                const Index*,
+                                                float*,
+                                                const AxisView&) noexcept;
+template FENESTRA_API void cross_entropy_kernel(const double*,
+                                                const Index*,
+                                                double*,
+                                                const AxisView&) noexcept;
+template FENESTRA_API void cross_entropy_grad_kernel(
     const float*, const float*, const Index*, float*, const AxisView&) noexcept;
-template void cross_entropy_grad_kernel(
+template FENESTRA_API void cross_entropy_grad_kernel(
     const double*, const double*, const Index*, double*, const AxisView&) noexcept;
 
 }  // namespace fenestra

@@ -16,9 +16,10 @@ template void run_lp_pool(const LpPoolGeometry&, const double*, double*);
 std::vector<KernelChoice> lp_pool_kernels(const LpPoolGeometry& g) {
   std::vector<KernelChoice> choices;
   const auto list = [&](const char* direction, const auto& candidates, const LpProblem& problem) {
-    kernels::for_each_candidate(candidates, problem, [&](std::string_view name, const char* refusal) {
-      choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
-    });
+    kernels::for_each_candidate(
+        candidates, problem, [&](std::string_view name, const char* refusal) {
+          choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
+        });
   };
   list("forward", lp_pool_candidates<float>(), {g});
   list("forward", lp_pool_candidates<double>(), {g});

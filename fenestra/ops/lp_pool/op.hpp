@@ -43,7 +43,7 @@ struct LpPool : PoolOperator<LpPoolGeometry> {
   }
 
   template <class V>
-  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& ) {
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
     return apply(LpPoolPrimitive{g}, {in[0]});
   }
   template <class T>

@@ -1,4 +1,5 @@
 // Compiled matrix products: stacks of them on the blocked GEMM, transposition by strides.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/gemm.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
@@ -43,9 +44,9 @@ void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bia
   });
 }
 
-template void matmul_kernel(
+template FENESTRA_API void matmul_kernel(
     const MatMulGeometry&, const float*, const float*, const float*, float*) noexcept;
-template void matmul_kernel(
+template FENESTRA_API void matmul_kernel(
     const MatMulGeometry&, const double*, const double*, const double*, double*) noexcept;
 
 }  // namespace fenestra

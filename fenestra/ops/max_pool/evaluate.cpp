@@ -16,26 +16,20 @@ void run_max_pool(MaxPoolDirection direction,
       .run(problem, {in, winners_in, out, winners_out});
 }
 
-template void run_max_pool(MaxPoolDirection,
-                           const MaxPoolGeometry&,
-                           const float*,
-                           const WinnerTap*,
-                           float*,
-                           WinnerTap*);
-template void run_max_pool(MaxPoolDirection,
-                           const MaxPoolGeometry&,
-                           const double*,
-                           const WinnerTap*,
-                           double*,
-                           WinnerTap*);
+template void run_max_pool(
+    MaxPoolDirection, const MaxPoolGeometry&, const float*, const WinnerTap*, float*, WinnerTap*);
+template void run_max_pool(
+    MaxPoolDirection, const MaxPoolGeometry&, const double*, const WinnerTap*, double*, WinnerTap*);
 
 std::vector<KernelChoice> max_pool_kernels(const MaxPoolGeometry& g) {
   std::vector<KernelChoice> choices;
-  const auto list = [&](const char* direction, const auto& candidates, const MaxPoolProblem& problem) {
-    kernels::for_each_candidate(candidates, problem, [&](std::string_view name, const char* refusal) {
-      choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
-    });
-  };
+  const auto list =
+      [&](const char* direction, const auto& candidates, const MaxPoolProblem& problem) {
+        kernels::for_each_candidate(
+            candidates, problem, [&](std::string_view name, const char* refusal) {
+              choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
+            });
+      };
   list("forward", max_pool_candidates<float>(), {MaxPoolDirection::forward, g});
   list("forward", max_pool_candidates<double>(), {MaxPoolDirection::forward, g});
   list("gather", max_pool_candidates<float>(), {MaxPoolDirection::gather, g});

@@ -141,29 +141,25 @@ struct MaxReducer {
         });
     store(s, i);
   }
-  void single(const T* row, Index o, Index i) {
-    const Window window = a.window(o);
-    for (Index c = 0; c < inner; ++c) {
-      T best = T(0);
-      T id = T(-1);
-      bool any = false;
-      for (Index t = 0; t < a.kernel; ++t) {
-        const Index cell = window.cell(t);
-        const bool real = a.is_real(cell);
-        if (real || (pad_zero && a.is_declared(cell))) {
-          const T candidate = real ? row[cell * inner + c] : T(0);
-          numbers = numbers && candidate == candidate;
-          if (!any || beats(candidate, best)) {
-            best = candidate;
-            id = real ? static_cast<T>(t) : kPaddingWon<T>;
-            any = true;
-          }
-        }
+  HWY_INLINE void single(const T* at, Index step, const EndWindow& end) {
+    T best(0);
+    T id(-1);
+    bool any = false;
+    const Index begin = pad_zero ? 0 : end.real_begin;
+    const Index stop = pad_zero ? end.declared_end : end.real_end;
+    for (Index t = begin; t < stop; ++t) {
+      const bool real = t >= end.real_begin && t < end.real_end;
+      const T candidate = real ? at[t * step] : T(0);
+      if (!any || beats(candidate, best)) {
+        best = candidate;
+        id = real ? static_cast<T>(t) : kPaddingWon<T>;
+        any = true;
       }
-      values[i + c] = best;
-      if constexpr (kIds) {
-        ids[i + c] = id;
-      }
+    }
+    numbers = numbers && best == best;  // a NaN wins
+    values[end.to] = best;
+    if constexpr (kIds) {
+      ids[end.to] = id;
     }
   }
   void split(const T* phases, const Index* offsets, Index n) {

@@ -19,11 +19,11 @@ FENESTRA_API std::vector<KernelChoice> max_pool_kernels(const MaxPoolGeometry& g
 /// null. Gather and scatter read `winners_in`. `out` is overwritten whole.
 template <KernelScalar T>
 FENESTRA_API void run_max_pool(MaxPoolDirection direction,
-                  const MaxPoolGeometry& g,
-                  const T* in,
-                  const WinnerTap* winners_in,
-                  T* out,
-                  WinnerTap* winners_out);
+                               const MaxPoolGeometry& g,
+                               const T* in,
+                               const WinnerTap* winners_in,
+                               T* out,
+                               WinnerTap* winners_out);
 
 /// x_dot at the winners, or y_bar added to them.
 struct MaxPoolWinnersPrimitive {

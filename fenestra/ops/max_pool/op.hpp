@@ -15,7 +15,7 @@ struct MaxOverWindows : PoolOperator<MaxPoolGeometry> {
   static Index terms(const Geometry&) { return 0; }
 
   template <class V>
-  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& ) {
+  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
     return apply(MaxPoolPrimitive{g}, {in[0]});
   }
   template <class T>

@@ -18,14 +18,15 @@ struct MaxUnpool {
 
   static Geometry parse(std::string_view text) { return parse_max_unpool(Problem(text)); }
   static std::vector<KnownAnswer> answers() {
-    return {{.problem = "x=1x1x2 kernel=2", .inputs = {{5, 6}}, .y = {0, 5, 0, 6}, .data = {{1, 3}}},
-            // The last of duplicates stays; an index of -1 is nowhere.
-            {.problem = "x=1x1x4 output_size=4",
-             .inputs = {{5, 6, 7, 8}},
-             .y = {6, 0, 7, 0},
-             .y_bar = {1, 10, 100, 1000},
-             .bars = {{0, 1, 100, 0}},
-             .data = {{2, 0, 2, -1}}}};
+    return {
+        {.problem = "x=1x1x2 kernel=2", .inputs = {{5, 6}}, .y = {0, 5, 0, 6}, .data = {{1, 3}}},
+        // The last of duplicates stays; an index of -1 is nowhere.
+        {.problem = "x=1x1x4 output_size=4",
+         .inputs = {{5, 6, 7, 8}},
+         .y = {6, 0, 7, 0},
+         .y_bar = {1, 10, 100, 1000},
+         .bars = {{0, 1, 100, 0}},
+         .data = {{2, 0, 2, -1}}}};
   }
   static Geometry random(Random& random) {
     const int rank = random_rank(random);
@@ -66,7 +67,9 @@ struct MaxUnpool {
   static Index terms(const Geometry&) { return 0; }
 
   template <class V>
-  static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>& data) {
+  static V call(const Geometry& g,
+                const std::vector<V>& in,
+                const std::vector<Tensor<Index>>& data) {
     return apply(PlacementPrimitive{g}, {in[0]}, {IndicesOf<V>(spec::last_writers(data[0], g))});
   }
   template <class T>

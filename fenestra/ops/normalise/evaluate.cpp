@@ -3,6 +3,7 @@
 // A group belongs to one range, and sums that cross groups are cut into blocks that depend on the
 // geometry alone and are added in order, so results do not depend on threads. Runs are summed in T
 // in eight interleaved parts, and the runs of a group in double.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/normalise/normalise.hpp>
@@ -323,57 +324,57 @@ void norm_input_grad_kernel(const NormGeometry& g,
   });
 }
 
-template void norm_variance_kernel(const NormGeometry&,
-                                   const float*,
-                                   const float*,
-                                   float*) noexcept;
-template void norm_variance_kernel(const NormGeometry&,
-                                   const double*,
-                                   const double*,
-                                   double*) noexcept;
-template void normalise_kernel(const NormGeometry&,
-                               const float*,
-                               const float*,
-                               const float*,
-                               const float*,
-                               const float*,
-                               float*) noexcept;
-template void normalise_kernel(const NormGeometry&,
-                               const double*,
-                               const double*,
-                               const double*,
-                               const double*,
-                               const double*,
-                               double*) noexcept;
-template void norm_sums_kernel(const NormGeometry&,
-                               bool,
-                               const float*,
-                               const float*,
-                               const float*,
-                               const float*,
-                               float*) noexcept;
-template void norm_sums_kernel(const NormGeometry&,
-                               bool,
-                               const double*,
-                               const double*,
-                               const double*,
-                               const double*,
-                               double*) noexcept;
-template void norm_input_grad_kernel(const NormGeometry&,
-                                     const float*,
-                                     const float*,
-                                     const float*,
-                                     const float*,
-                                     const float*,
-                                     const float*,
-                                     float*) noexcept;
-template void norm_input_grad_kernel(const NormGeometry&,
-                                     const double*,
-                                     const double*,
-                                     const double*,
-                                     const double*,
-                                     const double*,
-                                     const double*,
-                                     double*) noexcept;
+template FENESTRA_API void norm_variance_kernel(const NormGeometry&,
+                                                const float*,
+                                                const float*,
+                                                float*) noexcept;
+template FENESTRA_API void norm_variance_kernel(const NormGeometry&,
+                                                const double*,
+                                                const double*,
+                                                double*) noexcept;
+template FENESTRA_API void normalise_kernel(const NormGeometry&,
+                                            const float*,
+                                            const float*,
+                                            const float*,
+                                            const float*,
+                                            const float*,
+                                            float*) noexcept;
+template FENESTRA_API void normalise_kernel(const NormGeometry&,
+                                            const double*,
+                                            const double*,
+                                            const double*,
+                                            const double*,
+                                            const double*,
+                                            double*) noexcept;
+template FENESTRA_API void norm_sums_kernel(const NormGeometry&,
+                                            bool,
+                                            const float*,
+                                            const float*,
+                                            const float*,
+                                            const float*,
+                                            float*) noexcept;
+template FENESTRA_API void norm_sums_kernel(const NormGeometry&,
+                                            bool,
+                                            const double*,
+                                            const double*,
+                                            const double*,
+                                            const double*,
+                                            double*) noexcept;
+template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
+                                                  const float*,
+                                                  const float*,
+                                                  const float*,
+                                                  const float*,
+                                                  const float*,
+                                                  const float*,
+                                                  float*) noexcept;
+template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
+                                                  const double*,
+                                                  const double*,
+                                                  const double*,
+                                                  const double*,
+                                                  const double*,
+                                                  const double*,
+                                                  double*) noexcept;
 
 }  // namespace fenestra

@@ -1,5 +1,6 @@
 // Compiled maps along an axis, for float and double. A block or a piece of its rows belongs to one
 // range, and terms are added in the order of the output cells, so results do not depend on threads.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/resize/axis_map.hpp>
 
@@ -140,9 +141,18 @@ void axis_map_adjoint_kernel(const T* y, T* x, const MappedAxis& view, const Axi
   });
 }
 
-template void axis_map_kernel(const float*, float*, const MappedAxis&, const AxisMap&);
-template void axis_map_kernel(const double*, double*, const MappedAxis&, const AxisMap&);
-template void axis_map_adjoint_kernel(const float*, float*, const MappedAxis&, const AxisMap&);
-template void axis_map_adjoint_kernel(const double*, double*, const MappedAxis&, const AxisMap&);
+template FENESTRA_API void axis_map_kernel(const float*, float*, const MappedAxis&, const AxisMap&);
+template FENESTRA_API void axis_map_kernel(const double*,
+                                           double*,
+                                           const MappedAxis&,
+                                           const AxisMap&);
+template FENESTRA_API void axis_map_adjoint_kernel(const float*,
+                                                   float*,
+                                                   const MappedAxis&,
+                                                   const AxisMap&);
+template FENESTRA_API void axis_map_adjoint_kernel(const double*,
+                                                   double*,
+                                                   const MappedAxis&,
+                                                   const AxisMap&);
 
 }  // namespace fenestra

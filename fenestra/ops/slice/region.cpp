@@ -1,5 +1,6 @@
 // Compiled copies between strided regions, for float and double. A copy has no order, so threads
 // cannot be seen.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/slice/region.hpp>
 
@@ -103,9 +104,9 @@ void copy_region_kernel(const T* from,
   });
 }
 
-template void copy_region_kernel(
+template FENESTRA_API void copy_region_kernel(
     const float*, const Shape&, float*, const Shape&, const Shape&) noexcept;
-template void copy_region_kernel(
+template FENESTRA_API void copy_region_kernel(
     const double*, const Shape&, double*, const Shape&, const Shape&) noexcept;
 
 }  // namespace fenestra

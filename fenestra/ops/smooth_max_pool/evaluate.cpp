@@ -15,26 +15,20 @@ void run_smooth_max_pool(SmoothDirection direction,
   kernels::choose(smooth_max_pool_candidates<T>(), problem).run(problem, {x, v, beta, out});
 }
 
-template void run_smooth_max_pool(SmoothDirection,
-                                  const SmoothMaxPoolGeometry&,
-                                  const float*,
-                                  const float*,
-                                  float,
-                                  float*);
-template void run_smooth_max_pool(SmoothDirection,
-                                  const SmoothMaxPoolGeometry&,
-                                  const double*,
-                                  const double*,
-                                  double,
-                                  double*);
+template void run_smooth_max_pool(
+    SmoothDirection, const SmoothMaxPoolGeometry&, const float*, const float*, float, float*);
+template void run_smooth_max_pool(
+    SmoothDirection, const SmoothMaxPoolGeometry&, const double*, const double*, double, double*);
 
 std::vector<KernelChoice> smooth_max_pool_kernels(const SmoothMaxPoolGeometry& g) {
   std::vector<KernelChoice> choices;
-  const auto list = [&](const char* direction, const auto& candidates, const SmoothProblem& problem) {
-    kernels::for_each_candidate(candidates, problem, [&](std::string_view name, const char* refusal) {
-      choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
-    });
-  };
+  const auto list =
+      [&](const char* direction, const auto& candidates, const SmoothProblem& problem) {
+        kernels::for_each_candidate(
+            candidates, problem, [&](std::string_view name, const char* refusal) {
+              choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
+            });
+      };
   list("forward", smooth_max_pool_candidates<float>(), {SmoothDirection::forward, g});
   list("forward", smooth_max_pool_candidates<double>(), {SmoothDirection::forward, g});
   list("mix", smooth_max_pool_candidates<float>(), {SmoothDirection::mix, g});

@@ -28,11 +28,11 @@ FENESTRA_API std::vector<KernelChoice> smooth_max_pool_kernels(const SmoothMaxPo
 /// is overwritten whole.
 template <KernelScalar T>
 FENESTRA_API void run_smooth_max_pool(SmoothDirection direction,
-                         const SmoothMaxPoolGeometry& g,
-                         const T* x,
-                         const T* v,
-                         T beta,
-                         T* out);
+                                      const SmoothMaxPoolGeometry& g,
+                                      const T* x,
+                                      const T* v,
+                                      T beta,
+                                      T* out);
 
 /// Inputs: x, beta, and for mix and spread the linear argument.
 struct SmoothMaxPoolPrimitive {

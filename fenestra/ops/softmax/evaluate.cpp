@@ -1,5 +1,6 @@
 // Compiled softmax lines for float and double, spread over threads by lines. Lines that lie beside
 // each other in memory are worked on together, so that reads are contiguous.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 
@@ -86,7 +87,13 @@ void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view)
   });
 }
 
-template void softmax_kernel(SoftmaxFunction, const float*, float*, const AxisView&) noexcept;
-template void softmax_kernel(SoftmaxFunction, const double*, double*, const AxisView&) noexcept;
+template FENESTRA_API void softmax_kernel(SoftmaxFunction,
+                                          const float*,
+                                          float*,
+                                          const AxisView&) noexcept;
+template FENESTRA_API void softmax_kernel(SoftmaxFunction,
+                                          const double*,
+                                          double*,
+                                          const AxisView&) noexcept;
 
 }  // namespace fenestra

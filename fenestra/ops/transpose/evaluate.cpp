@@ -2,6 +2,7 @@
 //
 // Axes are merged as far as both orders allow; what is left is either a copy of contiguous runs or
 // a batch of matrix transpositions, since one axis is innermost in x and another in y.
+#include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/transpose/evaluate.hpp>
 
@@ -186,7 +187,13 @@ void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order) 
   });
 }
 
-template void transpose_kernel(const float*, float*, const Shape&, const Shape&) noexcept;
-template void transpose_kernel(const double*, double*, const Shape&, const Shape&) noexcept;
+template FENESTRA_API void transpose_kernel(const float*,
+                                            float*,
+                                            const Shape&,
+                                            const Shape&) noexcept;
+template FENESTRA_API void transpose_kernel(const double*,
+                                            double*,
+                                            const Shape&,
+                                            const Shape&) noexcept;
 
 }  // namespace fenestra

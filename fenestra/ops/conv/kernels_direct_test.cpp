@@ -1,0 +1,152 @@
+// The direct convolution against the definition wherever it is able to run, also where it would
+// leave the problem to a faster candidate.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/isa.hpp>
+#include <fenestra/ops/conv/kernels_direct.hpp>
+#include <fenestra/ops/conv/kernels_testing.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace fenestra {
+namespace {
+
+using testing::kConvDirections;
+
+void expect_within_bound(const ConvGeometry& g, Random& random) {
+  for (const ConvDirection direction : kConvDirections) {
+    const ConvProblem p{direction, g};
+    if (detail::direct_lacks(p) != nullptr || ::testing::Test::HasFatalFailure()) {
+      continue;
+    }
+    testing::expect_conv_within_bound<float>(detail::run_conv_direct<float>, p, random);
+    testing::expect_conv_within_bound<double>(detail::run_conv_direct<double>, p, random);
+  }
+}
+
+class ConvDirect : public ::testing::TestWithParam<std::string> {
+ protected:
+  kernels::ScopedIsa isa_{GetParam()};
+};
+
+TEST_P(ConvDirect, StaysWithinTheBoundOnRandomProblems) {
+  Random random(21);
+  for (int i = 0; i < 400 && !HasFatalFailure(); ++i) {
+    expect_within_bound(Conv::random(random), random);
+  }
+}
+
+// Several bands, tiles of one to four channels, one and several phases, planes of outer taps, taps
+// that reach no cell, empty batches.
+TEST_P(ConvDirect, StaysWithinTheBoundOnEveryPathOfTheLoops) {
+  Random random(22);
+  for (const char* problem : {"x=2x3x40x50 w=10x3x7x7 stride=2 padding=3 bias=true",
+                              "x=2x6x41x37 w=6x1x3x3 padding=1 groups=6 bias=true",
+                              "x=2x6x41x37 w=12x1x3x3 stride=2 padding=1 groups=6",
+                              "x=1x5x30x30 w=5x1x5x5 padding=2 groups=5",
+                              "x=1x8x33x20 w=8x4x3x3 padding=1 groups=2 bias=true",
+                              "x=1x2x20x20 w=7x2x3x3 stride=3,2 padding=2:0,1:2 dilation=2,3",
+                              "x=1x3x9x60 w=2x3x2x5 stride=1,4 dilation=3,2 padding=3",
+                              "x=1x4x20x21 w=3x4x2x2 stride=4 bias=true",
+                              "x=3x20x12x12 w=9x20x3x3 padding=1",
+                              "x=2x3x100 w=5x3x9 padding=4 bias=true",
+                              "x=1x3x6x9x17 w=4x3x3x3x3 padding=1 stride=2,1,2",
+                              "x=1x2x4x3x5x14 w=3x2x2x3x2x3 padding=1 dilation=1,1,2,1",
+                              "x=0x3x8x8 w=4x3x3x3 bias=true",
+                              "x=1x1x8x8 w=1x1x3x3 padding=1 bias=true"}) {
+    expect_within_bound(Conv::parse(problem), random);
+    if (HasFatalFailure()) {
+      return;
+    }
+  }
+}
+
+TEST_P(ConvDirect, StaysWithinTheBoundAtEveryWidth) {
+  Random random(23);
+  constexpr Index kWidest = 2 * 16 + 3;
+  for (Index width = 1; width <= kWidest && !HasFatalFailure(); ++width) {
+    for (const Index stride : {1, 2, 3}) {
+      for (const Index groups : {1, 3}) {
+        const Index in = groups * random.between(1, 3);
+        const Index out = groups * random.between(1, 5);
+        expect_within_bound(conv_geometry({2, in, 5, (width - 1) * stride + 1},
+                                          {out, in / groups, 3, 3},
+                                          std::nullopt,
+                                          {.stride = stride, .padding = 1, .groups = groups}),
+                            random);
+      }
+    }
+  }
+}
+
+TEST_P(ConvDirect, GivesTheSameBitsOnAnyNumberOfThreads) {
+  Random random(24);
+  const int before = threads();
+  for (const char* problem : {"x=3x16x40x40 w=16x1x3x3 padding=1 groups=16",
+                              "x=3x16x40x40 w=16x4x3x3 padding=1 groups=4 stride=2 bias=true",
+                              "x=3x3x60x60 w=20x3x5x5 padding=2"}) {
+    for (const ConvDirection direction : kConvDirections) {
+      const ConvProblem p{direction, Conv::parse(problem)};
+      const auto in = testing::random_conv_operands<float>(p, random);
+      set_threads(1);
+      const auto one = testing::conv_by<float>(detail::run_conv_direct<float>, p, in);
+      for (const int count : {2, 7}) {
+        set_threads(count);
+        EXPECT_TRUE(one == testing::conv_by<float>(detail::run_conv_direct<float>, p, in))
+            << count << " threads: " << problem;
+      }
+    }
+  }
+  set_threads(before);
+}
+
+TEST_P(ConvDirect, GivesASampleTheSameBitsAloneAndInItsBatch) {
+  Random random(25);
+  for (const char* problem : {"x=5x6x21x22 w=12x2x3x3 padding=1 groups=3 bias=true",
+                              "x=4x3x30x30 w=5x3x4x4 stride=2 padding=1"}) {
+    const ConvGeometry g = Conv::parse(problem);
+    for (const ConvDirection direction : {ConvDirection::forward, ConvDirection::input_grad}) {
+      const ConvProblem p{direction, g};
+      const ConvProblem single{direction, Conv::single_sample(g)};
+      const auto in = testing::random_conv_operands<double>(p, random);
+      const auto whole = testing::conv_by<double>(detail::run_conv_direct<double>, p, in);
+      const Index step = in.lhs.size() / g.batch;
+      const Index out_step = whole.size() / g.batch;
+      for (Index n = 0; n < g.batch; ++n) {
+        auto alone = in;
+        alone.lhs =
+            Tensor<double>(testing::conv_lhs_shape(single),
+                           std::span(in.lhs.data() + n * step, static_cast<std::size_t>(step)));
+        const auto one = testing::conv_by<double>(detail::run_conv_direct<double>, single, alone);
+        EXPECT_TRUE(std::equal(one.data(), one.data() + out_step, whole.data() + n * out_step))
+            << "sample " << n << " of " << problem;
+      }
+    }
+  }
+}
+
+std::vector<std::string> isas() {
+  std::vector<std::string> names;
+  for (const std::string_view name : kernels::supported_isas()) {
+    names.emplace_back(name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, ConvDirect, ::testing::ValuesIn(isas()), [](const auto& isa) {
+  return isa.param;
+});
+
+TEST(ConvDirectChoice, NamesWhatItLacks) {
+  EXPECT_NE(detail::direct_lacks(
+                {ConvDirection::forward, Conv::parse("x=1x8x8x3 w=3x3x3x4 layout=channels_last")}),
+            nullptr);
+  EXPECT_NE(detail::direct_lacks({ConvDirection::forward, Conv::parse("x=2x0x8x8 w=4x0x3x3")}),
+            nullptr);
+}
+
+}  // namespace
+}  // namespace fenestra
