@@ -29,7 +29,7 @@ demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits
 	cmake --build --preset $(PRESET) --target example_digits
 	$(BUILD)/examples/digits data/digits $(BUILD)/demo
 
-parity:  ## compare every operator with torch, 3,000 random problems
+parity:  ## compare every operator with torch on 8,000 random problems
 	@scripts/install-packages peers
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) --target parity_cases
