@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build test parity bench demo install clean format lint asan clang help
+.PHONY: all setup build test parity bench demo install clean format lint asan tsan clang help
 .DELETE_ON_ERROR:
 
 all: build  ## install missing packages and build everything (the tool: build/release/fenestra)
@@ -49,6 +49,12 @@ asan:  ## the specification's tests under the address and undefined-behaviour sa
 	cmake --preset asan-ubsan
 	cmake --build --preset asan-ubsan --target spec_tests
 	ctest --preset asan-ubsan -L '^spec$$'
+
+tsan:  ## calls from several threads at once under the thread sanitizer
+	@scripts/install-packages
+	cmake --preset tsan
+	cmake --build --preset tsan --target threads_tests
+	ctest --preset tsan -L '^threads$$'
 
 clang:  ## build the library and the tool with the other compiler
 	@scripts/install-packages clang

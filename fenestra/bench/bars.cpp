@@ -63,8 +63,14 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
   Bar tape = bar("call overhead with a tape: microseconds", 2.0, false);
   Bar scaling = bar("2 threads: times faster than 1, above 10 ms", 1.8, true);
 
+  std::vector<Bar> steps;
+
   for (const Result& r : results) {
     const std::string label = r.label();
+    if (const auto needed = r.what.number("step:"); needed && r.direction == 'S' && r.torch) {
+      steps.push_back(bar("training step, times faster than torch: " + label, *needed, true));
+      count(steps.back(), *r.against_torch(), label);
+    }
     if (r.what.has("dense") && r.plain) {
       count(dense, r.ours / *r.plain, label);
     }
@@ -101,7 +107,10 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
   if (const auto ratio = geometric_mean(results, &Result::against_torch)) {
     count(mean, *ratio, "all cases");
   }
-  return {dense, torch, mean, weak, transposed, pools, share, wide, call, tape, scaling};
+  std::vector<Bar> bars{
+      dense, torch, mean, weak, transposed, pools, share, wide, call, tape, scaling};
+  bars.insert(bars.end(), steps.begin(), steps.end());
+  return bars;
 }
 
 }  // namespace fenestra::bench

@@ -31,6 +31,15 @@ bool Case::is_weak(char direction) const {
   });
 }
 
+std::optional<double> Case::number(std::string_view prefix) const {
+  for (const std::string& tag : tags) {
+    if (tag.starts_with(prefix)) {
+      return std::stod(tag.substr(prefix.size()));
+    }
+  }
+  return std::nullopt;
+}
+
 bool Case::has_batch() const { return problem.starts_with("x=Nx"); }
 
 std::string Case::with_batch(Index batch) const {

@@ -13,13 +13,15 @@ namespace fenestra::bench {
 struct Case {
   std::string name;
   std::string op;
-  std::string directions;  ///< letters of "FDWT"
+  std::string directions;  ///< letters of "FDWTSI"
   std::vector<std::string> tags;
   std::string problem;  ///< N stands for the batch
 
   bool has(std::string_view tag) const;
   /// Whether every peer is weak in this direction.
   bool is_weak(char direction) const;
+  /// What follows a tag's prefix, e.g. 2 in "step:2".
+  std::optional<double> number(std::string_view prefix) const;
   bool is_double() const { return has("f64"); }
   bool has_batch() const;
   std::string with_batch(Index batch) const;

@@ -5,8 +5,7 @@
 //   fenestra_bench --only "3x3 64" --threads 1 --json FILE
 //
 // Ours, oneDNN's two forms and torch take turns within a case, so that a machine that slows down
-// slows all of them; figures are medians. The machine's limits are measured first. Eager operators
-// only: whole models have a part of their own.
+// slows all of them; figures are medians. The machine's limits are measured first.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/bench/bars.hpp>
 #include <fenestra/bench/case.hpp>
@@ -41,7 +40,11 @@ struct Machine {
   std::map<int, double> f32;
   std::map<int, double> f64;
 
+  /// 0 where neither operations nor bytes are known, as of whole models.
   double limit(const Result& r) const {
+    if (r.flops == 0 && r.bytes == 0) {
+      return 0;
+    }
     if (r.flops == 0) {
       return r.bytes / copy_speed(static_cast<std::size_t>(r.bytes), r.threads);
     }
@@ -135,16 +138,20 @@ std::optional<double> in_microseconds(std::optional<double> seconds) {
   return seconds ? std::optional(*seconds * 1e6) : std::nullopt;
 }
 
+std::string share_of(const Result& r) {
+  return r.limit > 0 ? number(100 * r.limit / r.ours, 4, 0) + "%" : "    -";
+}
+
 void print(const Result& r) {
   // Small times need a digit after the point.
   const int digits = r.ours < 100e-6 ? 1 : 0;
-  std::printf("%-33s %c %4s %2d %s %4.0f%% %s %s %s %s %s  %s\n",
+  std::printf("%-33s %c %4s %2d %s %s %s %s %s %s %s  %s\n",
               r.what.name.c_str(),
               r.direction,
               r.batch > 0 ? std::to_string(r.batch).c_str() : "-",
               r.threads,
               number(r.ours * 1e6, 9, digits).c_str(),
-              100 * r.limit / r.ours,
+              share_of(r).c_str(),
               number(in_microseconds(r.plain), 9, digits).c_str(),
               number(in_microseconds(r.any), 9, digits).c_str(),
               number(in_microseconds(r.torch), 9, digits).c_str(),

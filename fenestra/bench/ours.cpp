@@ -196,6 +196,9 @@ Work make(const Case& what, char direction, const std::string& problem) {
 }  // namespace
 
 Work make_ours(const Case& what, char direction, const std::string& problem) {
+  if (is_model(what)) {
+    return make_model(what, direction, problem);
+  }
   return what.is_double() ? make<double>(what, direction, problem)
                           : make<float>(what, direction, problem);
 }

@@ -121,7 +121,86 @@ def smooth_max_pool_call(fields, direction, dtype):
     return lambda: torch.autograd.grad(y, x, y_bar, retain_graph=True)
 
 
+class UNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        nn = torch.nn
+        twice = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.ReLU(),
+                                           nn.Conv2d(o, o, 3, padding=1), nn.ReLU())
+        self.down1, self.down2, self.down3 = twice(3, 16), twice(16, 32), twice(32, 64)
+        self.lift1, self.up1 = nn.ConvTranspose2d(64, 32, 2, stride=2), twice(64, 32)
+        self.lift2, self.up2 = nn.ConvTranspose2d(32, 16, 2, stride=2), twice(32, 16)
+        self.last = nn.Conv2d(16, 1, 1)
+
+    def forward(self, x):
+        fine = self.down1(x)
+        middle = self.down2(F.max_pool2d(fine, 2))
+        h = self.down3(F.max_pool2d(middle, 2))
+        h = self.up1(torch.cat([self.lift1(h), middle], 1))
+        return self.last(self.up2(torch.cat([self.lift2(h), fine], 1)))
+
+
+class Block(torch.nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        nn, stride = torch.nn, 1 if i == o else 2
+        self.body = nn.Sequential(nn.Conv2d(i, o, 3, stride, 1, bias=False), nn.BatchNorm2d(o),
+                                  nn.ReLU(), nn.Conv2d(o, o, 3, 1, 1, bias=False),
+                                  nn.BatchNorm2d(o))
+        self.skip = nn.Identity() if i == o else nn.Sequential(
+            nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o))
+
+    def forward(self, x):
+        return F.relu(self.body(x) + self.skip(x))
+
+
+def resnet18():
+    nn = torch.nn
+    blocks = [Block(i, o) for a, b in [(64, 64), (64, 128), (128, 256), (256, 512)]
+              for i, o in [(a, b), (b, b)]]
+    return nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+                         nn.MaxPool2d(3, 2, 1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(512, 1000))
+
+
+def lenet5():
+    nn = torch.nn
+    return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(),
+                         nn.Linear(84, 10))
+
+
+def model_call(make, sample, fields, direction):
+    model, x = make(), random([int(fields["batch"])] + sample, torch.float32)
+    if direction == "I":
+        model.eval()
+
+        def infer():
+            with torch.inference_mode():
+                model(x)
+        return infer
+    with torch.no_grad():
+        scores = model(x)
+    if scores.dim() == 4:
+        mask = (random(scores.shape, torch.float32) > 0).float()
+        loss = lambda y: F.binary_cross_entropy_with_logits(y, mask)
+    else:
+        labels = torch.randint(scores.shape[1], [scores.shape[0]])
+        loss = lambda y: F.cross_entropy(y, labels)
+    sgd = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def step():
+        sgd.zero_grad(set_to_none=True)
+        loss(model(x)).backward()
+        sgd.step()
+    return step
+
+
 CALLS = {
+    "lenet5": lambda f, d, t: model_call(lenet5, [1, 28, 28], f, d),
+    "unet": lambda f, d, t: model_call(UNet, [3, 128, 128], f, d),
+    "resnet18": lambda f, d, t: model_call(resnet18, [3, 224, 224], f, d),
     "conv": lambda f, d, t: conv_call(f, d, t, False),
     "conv_transpose": lambda f, d, t: conv_call(f, d, t, True),
     "max_pool": max_pool_call,

@@ -18,6 +18,10 @@ struct Work {
 /// Ours: the eager operator as people call it, plain tensors in and out.
 Work make_ours(const Case& what, char direction, const std::string& problem);
 
+/// A whole network of ours: S a training step, I inference.
+bool is_model(const Case& what);
+Work make_model(const Case& what, char direction, const std::string& problem);
+
 /// oneDNN's. `run` is empty where it has no such operator; see onednn.cpp for the two forms.
 struct OnednnWork {
   std::function<void()> plain;          ///< on plain tensors

@@ -379,6 +379,10 @@ void run_tiles(const Plan& plan, const Tiling& tiling, Op& op, Index begin, Inde
 /// Items one thread takes at a time: half a million bytes of floats, so that taking them and
 /// setting up their tile costs nothing, but never more than an eighth of all.
 inline Index grain_of(Index items, Index numbers_per_item) {
+  constexpr Index kAlone = 16384;  // numbers that cost less than to wake another thread
+  if (items <= kAlone / std::max<Index>(numbers_per_item, 1)) {
+    return std::max<Index>(items, 1);
+  }
   const Index wanted = 131072 / std::max<Index>(numbers_per_item, 1);
   return std::max<Index>(std::min(wanted, items / 8), 1);
 }
