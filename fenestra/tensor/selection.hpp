@@ -28,4 +28,21 @@ class Selection {
   std::variant<std::monostate, Tensor<Index>, Tensor<std::uint8_t>> form_;
 };
 
+/// The forms a selection can have.
+enum class SelectionForm { none, indices, taps };
+
+/// Form and shape of a selection that does not exist yet.
+struct SelectionType {
+  SelectionForm form = SelectionForm::none;
+  Shape shape;
+
+  friend constexpr bool operator==(const SelectionType&, const SelectionType&) = default;
+};
+
+/// Memory for a selection, of the form that is not null; none where nobody asked for one.
+struct SelectionBuffer {
+  Index* indices = nullptr;
+  std::uint8_t* taps = nullptr;
+};
+
 }  // namespace fenestra

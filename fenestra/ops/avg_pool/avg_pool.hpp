@@ -31,15 +31,16 @@ struct AvgPoolPrimitive {
   std::string_view display_name() const {
     return direction == AvgPoolDirection::forward ? name : "avg_pool_input_grad";
   }
+  Shape result_shape(const Shape&) const {
+    return direction == AvgPoolDirection::forward ? g.pool.y_shape() : g.pool.x_shape();
+  }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    const bool is_forward = direction == AvgPoolDirection::forward;
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> out = Tensor<T>::uninitialised(is_forward ? g.pool.y_shape() : g.pool.x_shape());
-      run_avg_pool(direction, g, in[0].data(), out.mutable_data());
-      return {std::move(out), {}};
+      run_avg_pool(direction, g, in[0].data(), out);
     } else {
-      return {is_forward ? spec::avg_pool(in[0], g) : spec::avg_pool_vjp(in[0], g), {}};
+      const bool is_forward = direction == AvgPoolDirection::forward;
+      store(is_forward ? spec::avg_pool(in[0], g) : spec::avg_pool_vjp(in[0], g), out);
     }
   }
   template <class V>

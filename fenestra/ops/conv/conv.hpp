@@ -74,35 +74,28 @@ struct ConvPrimitive {
     }
     return {};
   }
+  Shape result_shape(const Shape&) const { return shape(); }
   Index bias_channels() const {
     return direction == ConvDirection::forward ? g.out_channels : g.in_channels;
   }
 
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     const Tensor<T>* b = has_bias ? &in[2] : nullptr;
     if constexpr (KernelScalar<T>) {
-      Tensor<T> out = Tensor<T>::uninitialised(shape());
-      run_conv(direction,
-               g,
-               in[0].data(),
-               in[1].data(),
-               b != nullptr ? b->data() : nullptr,
-               out.mutable_data());
-      return {std::move(out), {}};
+      run_conv(direction, g, in[0].data(), in[1].data(), b != nullptr ? b->data() : nullptr, out);
     } else {
       switch (direction) {
-        case ConvDirection::forward: return {spec::conv(in[0], in[1], b, g), {}};
+        case ConvDirection::forward: return store(spec::conv(in[0], in[1], b, g), out);
         case ConvDirection::input_grad: {
           Tensor<T> x = spec::conv_input_grad(in[0], in[1], g);
           if (b != nullptr) {
             spec::add_channel(x, *b, g.x_map());
           }
-          return {std::move(x), {}};
+          return store(std::move(x), out);
         }
-        case ConvDirection::weight_grad: return {spec::conv_weight_grad(in[0], in[1], g), {}};
+        case ConvDirection::weight_grad: return store(spec::conv_weight_grad(in[0], in[1], g), out);
       }
-      return {Tensor<T>(shape()), {}};
     }
   }
   template <class V>

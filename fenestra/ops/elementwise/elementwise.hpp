@@ -184,9 +184,10 @@ struct GatePrimitive {
   static constexpr std::string_view name = "gate";
   GateCall call;
 
+  Shape result_shape(const Shape& u) const { return u; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    return {evaluate_gate(call, in[0], in[1]), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    evaluate_gate(call, in[0], in[1], out);
   }
   template <class V>
   V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
@@ -209,9 +210,10 @@ struct UnaryPrimitive {
 
   std::string_view display_name() const { return function_name(call.f); }
 
+  Shape result_shape(const Shape& x) const { return x; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    return {evaluate_unary(call, in[0]), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    evaluate_unary(call, in[0], out);
   }
   /// f'(x) * u: the Jacobian is diagonal, so this is both the VJP and the JVP.
   template <class V>
@@ -299,13 +301,12 @@ struct WinnerGatePrimitive {
   BinaryFunction f = BinaryFunction::max;
   bool first = true;
 
+  Shape result_shape(const Shape& u) const { return u; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     const auto& [u, a, b] = std::tie(in[0], in[1], in[2]);
-    Tensor<T> y = u;
     const BroadcastLoop<2> loop(u.shape(), {a.shape(), b.shape()});
-    T* out = y.mutable_data();
-    const Index n = y.size() == 0 ? 0 : loop.inner();
+    const Index n = u.size() == 0 ? 0 : loop.inner();
     for (Index run = 0; n > 0 && run < loop.outer(); ++run) {
       const T* from_a = a.data() + loop.offset(0, run);
       const T* from_b = b.data() + loop.offset(1, run);
@@ -313,12 +314,9 @@ struct WinnerGatePrimitive {
         const T& p = from_a[i * loop.inner_step(0)];
         const T& q = from_b[i * loop.inner_step(1)];
         const bool second_wins = f == BinaryFunction::max ? beats(q, p) : beats(T(-q), T(-p));
-        if (second_wins == first) {
-          out[run * n + i] = T(0);
-        }
+        out[run * n + i] = second_wins == first ? T(0) : u[run * n + i];
       }
     }
-    return {std::move(y), {}};
   }
   template <class V>
   V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
@@ -349,9 +347,10 @@ struct BinaryPrimitive {
 
   std::string_view display_name() const { return function_name(f); }
 
+  Shape result_shape(const Shape&) const { return shape; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    return {evaluate_binary(f, in[0], in[1], shape), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    evaluate_binary(f, in[0], in[1], shape, out);
   }
   /// u times the partial derivative by argument i, in the broadcast shape. `u` may itself be of an
   /// argument's shape.

@@ -73,20 +73,17 @@ struct CrossEntropyGradPrimitive {
     const V p = apply_softmax(SoftmaxFunction::softmax, in[0], detail::class_axis(x));
     return sub(mul(p, reshape(in[1], kept)), place(in[1], data[0], x));
   }
+  Shape result_shape(const Shape&) const { return x; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> x_bar = Tensor<T>::uninitialised(x);
       cross_entropy_grad_kernel(in[0].data(),
                                 in[1].data(),
                                 data[0].indices().data(),
-                                x_bar.mutable_data(),
+                                out,
                                 axis_view(x, detail::class_axis(x)));
-      return {std::move(x_bar), {}};
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), out);
     }
   }
   template <class V>
@@ -113,19 +110,14 @@ struct CrossEntropyPrimitive {
     const V total = apply_softmax(SoftmaxFunction::logsumexp, in[0], detail::class_axis(x));
     return sub(reshape(total, lines), take(in[0], data[0], lines));
   }
+  Shape result_shape(const Shape&) const { return detail::without_classes(x); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> loss = Tensor<T>::uninitialised(detail::without_classes(x));
-      cross_entropy_kernel(in[0].data(),
-                           data[0].indices().data(),
-                           loss.mutable_data(),
-                           axis_view(x, detail::class_axis(x)));
-      return {std::move(loss), {}};
+      cross_entropy_kernel(
+          in[0].data(), data[0].indices().data(), out, axis_view(x, detail::class_axis(x)));
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), out);
     }
   }
   template <class V>

@@ -30,14 +30,13 @@ struct LpPoolPrimitive {
   static constexpr std::string_view name = "lp_pool";
   LpPoolGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> y = Tensor<T>::uninitialised(g.pool.y_shape());
-      run_lp_pool(g, in[0].data(), y.mutable_data());
-      return {std::move(y), {}};
+      run_lp_pool(g, in[0].data(), out);
     } else {
-      return {spec::lp_pool(in[0], g), {}};
+      store(spec::lp_pool(in[0], g), out);
     }
   }
   template <class V>

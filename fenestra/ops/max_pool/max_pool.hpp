@@ -34,23 +34,21 @@ struct MaxPoolWinnersPrimitive {
   std::string_view display_name() const {
     return direction == MaxPoolDirection::gather ? name : "max_pool_scatter";
   }
+  Shape result_shape(const Shape&) const {
+    return direction == MaxPoolDirection::gather ? g.pool.y_shape() : g.pool.x_shape();
+  }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     const bool gathers = direction == MaxPoolDirection::gather;
     const Selection& winners = data[0];
     if constexpr (KernelScalar<T>) {
       if (winners.is_compact()) {
-        Tensor<T> out = Tensor<T>::uninitialised(gathers ? g.pool.y_shape() : g.pool.x_shape());
-        run_max_pool(
-            direction, g, in[0].data(), winners.taps().data(), out.mutable_data(), nullptr);
-        return {std::move(out), {}};
+        return run_max_pool(direction, g, in[0].data(), winners.taps().data(), out, nullptr);
       }
     }
     const Tensor<Index> indices = winner_indices(winners, g.pool);
-    return {gathers ? spec::max_pool_jvp(indices, in[0], g) : spec::max_pool_vjp(indices, in[0], g),
-            {}};
+    store(gathers ? spec::max_pool_jvp(indices, in[0], g) : spec::max_pool_vjp(indices, in[0], g),
+          out);
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& bar) const {
@@ -72,31 +70,29 @@ struct MaxPoolPrimitive {
   static constexpr std::string_view name = "max_pool";
   MaxPoolGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection>,
-                          bool keep) const {
+  SelectionType workspace() const {
+    const bool compact = KernelScalar<T> && has_compact_winners(g.pool);
+    return {compact ? SelectionForm::taps : SelectionForm::indices, g.pool.y_shape()};
+  }
+  template <class T>
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer& winners) const {
     if constexpr (KernelScalar<T>) {
-      if (!keep || has_compact_winners(g.pool)) {
-        Tensor<T> y = Tensor<T>::uninitialised(g.pool.y_shape());
-        Selection winners;
-        WinnerTap* taps = nullptr;
-        if (keep) {
-          auto tensor = Tensor<WinnerTap>::uninitialised(g.pool.y_shape());
-          taps = tensor.mutable_data();
-          winners = Selection(std::move(tensor));
-        }
-        run_max_pool<T>(
-            MaxPoolDirection::forward, g, in[0].data(), nullptr, y.mutable_data(), taps);
-        return {std::move(y), std::move(winners)};
+      if (winners.indices == nullptr) {
+        return run_max_pool<T>(
+            MaxPoolDirection::forward, g, in[0].data(), nullptr, out, winners.taps);
       }
     }
-    if (!keep) {
-      return {spec::max_pool(in[0], g), {}};
+    if (winners.indices == nullptr) {
+      return store(spec::max_pool(in[0], g), out);
     }
     Tensor<Index> indices = spec::max_pool_indices(in[0], g);
-    Tensor<T> y = spec::gather(in[0], indices, g.pool.x_map(), g.pool.y_map());
-    return {std::move(y), Selection(std::move(indices))};
+    store(spec::gather(in[0], indices, g.pool.x_map(), g.pool.y_map()), out);
+    store(std::move(indices), winners.indices);
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {

@@ -14,14 +14,13 @@ struct PlacementPrimitive {
   bool reads_back = false;
 
   std::string_view display_name() const { return reads_back ? "max_unpool_gather" : name; }
+  Shape result_shape(const Shape&) const { return reads_back ? g.x_shape() : g.y_shape(); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     const Tensor<Index>& indices = data[0].indices();
-    return {reads_back ? spec::gather(in[0], indices, g.y_map(), g.x_map())
-                       : spec::scatter(in[0], indices, g.y_map(), g.x_map(), g.y_shape()),
-            {}};
+    store(reads_back ? spec::gather(in[0], indices, g.y_map(), g.x_map())
+                     : spec::scatter(in[0], indices, g.y_map(), g.x_map(), g.y_shape()),
+          out);
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& bar) const {

@@ -106,14 +106,13 @@ struct NormVariancePrimitive {
     const V deviation = sub(in[0], in[1]);
     return divide_by_count(sum_to(mul(deviation, deviation), g.stat), g.count);
   }
+  Shape result_shape(const Shape&) const { return g.stat; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> var = Tensor<T>::uninitialised(g.stat);
-      norm_variance_kernel(g, in[0].data(), in[1].data(), var.mutable_data());
-      return {std::move(var), {}};
+      norm_variance_kernel(g, in[0].data(), in[1].data(), out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>
@@ -145,20 +144,13 @@ struct NormSumsPrimitive {
     return detail::pair_of(
         sum_to(in[0], target()), sum_to(mul(in[0], h), target()), target().elements().value_or(0));
   }
+  Shape result_shape(const Shape&) const { return Shape{2, target().elements().value_or(0)}; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> sums = Tensor<T>::uninitialised(Shape{2, target().elements().value_or(0)});
-      norm_sums_kernel(g,
-                       over_affine,
-                       in[0].data(),
-                       in[1].data(),
-                       in[2].data(),
-                       in[3].data(),
-                       sums.mutable_data());
-      return {std::move(sums), {}};
+      norm_sums_kernel(g, over_affine, in[0].data(), in[1].data(), in[2].data(), in[3].data(), out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>
@@ -188,10 +180,10 @@ struct NormInputGradPrimitive {
     const V inner = sub(sub(in[0], mean_v), mul(h, mean_vh));
     return mul(inner, in.size() > 5 ? V(mul(r, in[5])) : r);
   }
+  Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> x_bar = Tensor<T>::uninitialised(g.view);
       norm_input_grad_kernel(g,
                              in[0].data(),
                              in[1].data(),
@@ -199,10 +191,9 @@ struct NormInputGradPrimitive {
                              in[3].data(),
                              in[4].data(),
                              in.size() > 5 ? in[5].data() : nullptr,
-                             x_bar.mutable_data());
-      return {std::move(x_bar), {}};
+                             out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>
@@ -232,10 +223,10 @@ struct NormalisePrimitive {
     const V h = mul(sub(in[0], in[1]), detail::inverse_deviation(in[2], g.eps));
     return in.size() > 3 ? V(add(mul(h, in[3]), in[4])) : h;
   }
+  Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> y = Tensor<T>::uninitialised(g.view);
       const bool affine = in.size() > 3;
       normalise_kernel(g,
                        in[0].data(),
@@ -243,10 +234,9 @@ struct NormalisePrimitive {
                        in[2].data(),
                        affine ? in[3].data() : nullptr,
                        affine ? in[4].data() : nullptr,
-                       y.mutable_data());
-      return {std::move(y), {}};
+                       out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>

@@ -13,6 +13,7 @@
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/spec/options.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
@@ -206,27 +207,35 @@ struct PadPrimitive {
   static constexpr std::string_view name = "pad";
   PadGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.y(); }
+  /// Of the modes that repeat cells.
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    if (g.adds_constants()) {
-      Tensor<T> y(g.y(), from_double<T>(g.value));
-      const StridedRegion to = strided(y.shape(), g.interior());
-      if (in[0].size() > 0) {
-        copy_region(in[0].data(),
-                    strided(g.x, whole_region(g.x)).strides,
-                    y.mutable_data() + to.offset,
-                    to.strides,
-                    g.x);
-      }
-      return {std::move(y), {}};
-    }
-    Tensor<T> y = in[0];
+  AxisSteps<T> steps() const {
+    Shape shape = g.x;
+    AxisSteps<T> result{{}, shape.elements().value_or(0), false};
     for (int axis = g.x.rank() - 1; axis >= 0; --axis) {
       if (g.pads(axis)) {
-        y = map_axis(y, axis, g.map(axis));
+        result.steps.emplace_back(shape, axis, g.map(axis), false);
       }
     }
-    return {std::move(y), {}};
+    return result;
+  }
+  template <class T>
+  void add_constants(const T* x, T* out) const {
+    const Shape y = g.y();
+    std::fill_n(out, y.elements().value_or(0), from_double<T>(g.value));
+    const StridedRegion to = strided(y, g.interior());
+    if (g.x.elements().value_or(0) > 0) {
+      copy_region(x, strided(g.x, whole_region(g.x)).strides, out + to.offset, to.strides, g.x);
+    }
+  }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (g.adds_constants()) {
+      add_constants(in[0].data(), out);
+    } else {
+      steps<T>().run(in[0].data(), out);
+    }
   }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
@@ -242,20 +251,26 @@ struct PadAdjointPrimitive {
   static constexpr std::string_view name = "pad_adjoint";
   PadGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.x; }
+  /// Of the modes that repeat cells.
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool keep) const {
-    if (g.adds_constants()) {
-      return SlicePrimitive{g.y(), g.interior()}.eval(in, data, keep);
-    }
-    Tensor<T> x = in[0];
+  AxisSteps<T> steps() const {
+    Shape shape = g.y();
+    AxisSteps<T> result{{}, shape.elements().value_or(0), true};
     for (int axis = 0; axis < g.x.rank(); ++axis) {
       if (g.pads(axis)) {
-        x = map_axis_adjoint(x, axis, g.map(axis));
+        result.steps.emplace_back(shape, axis, g.map(axis), true);
       }
     }
-    return {std::move(x), {}};
+    return result;
+  }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+    if (g.adds_constants()) {
+      SlicePrimitive{g.y(), g.interior()}.run(in, data, out);
+    } else {
+      steps<T>().run(in[0].data(), out);
+    }
   }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {

@@ -48,23 +48,25 @@ struct SmoothMaxPoolPrimitive {
     }
     return name;
   }
+  Shape result_shape(const Shape&) const {
+    return direction == SmoothDirection::spread ? g.pool.x_shape() : g.pool.y_shape();
+  }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> out = Tensor<T>::uninitialised(
-          direction == SmoothDirection::spread ? g.pool.x_shape() : g.pool.y_shape());
       const T* v = direction == SmoothDirection::forward ? nullptr : in[2].data();
-      run_smooth_max_pool(direction, g, in[0].data(), v, in[1][0], out.mutable_data());
-      return {std::move(out), {}};
+      run_smooth_max_pool(direction, g, in[0].data(), v, in[1][0], out);
     } else if constexpr (Transcendental<T>) {
       switch (direction) {
-        case SmoothDirection::forward: return {spec::smooth_max_pool(in[0], in[1], g), {}};
-        case SmoothDirection::mix: return {spec::smooth_mix(in[0], in[1], in[2], g), {}};
-        case SmoothDirection::spread: return {spec::smooth_spread(in[0], in[1], in[2], g), {}};
+        case SmoothDirection::forward: return store(spec::smooth_max_pool(in[0], in[1], g), out);
+        case SmoothDirection::mix: return store(spec::smooth_mix(in[0], in[1], in[2], g), out);
+        case SmoothDirection::spread:
+          return store(spec::smooth_spread(in[0], in[1], in[2], g), out);
       }
+    } else {
+      throw Error(ErrorCode::dtype_mismatch,
+                  "smooth_max_pool: this scalar has no exp and log\n  fix: float or double");
     }
-    throw Error(ErrorCode::dtype_mismatch,
-                "smooth_max_pool: this scalar has no exp and log\n  fix: float or double");
   }
 
   template <class V>
