@@ -37,6 +37,7 @@ struct ConcatPrimitive {
       begin += part.shape()[axis];
     }
   }
+  std::string attributes() const { return "axis=" + std::to_string(axis); }
   template <class V>
   V vjp(int i, const Saved<V>&, const V& y_bar) const {
     Index begin = 0;

@@ -10,6 +10,7 @@
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/elementwise/functions.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/spec/problem.hpp>
 
 #include <limits>
 #include <string>
@@ -189,6 +190,12 @@ struct GatePrimitive {
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_gate(call, in[0], in[1], out);
   }
+  static constexpr bool may_overwrite(int) { return true; }
+  std::string attributes() const {
+    return "low=" + problem_text(call.low) + " high=" + problem_text(call.high) +
+           (call.outside != 0 ? " outside=" + problem_text(call.outside) : "") +
+           (call.closed ? " closed" : "");
+  }
   template <class V>
   V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
     return i == 0 ? gate(call, y_bar, saved[1]) : zeros_like(y_bar);
@@ -214,6 +221,16 @@ struct UnaryPrimitive {
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_unary(call, in[0], out);
+  }
+  static constexpr bool may_overwrite(int) { return true; }
+  std::string attributes() const {
+    switch (call.f) {
+      case UnaryFunction::leaky_relu:
+      case UnaryFunction::power:
+      case UnaryFunction::scale: return problem_text(call.a);
+      case UnaryFunction::clip: return problem_text(call.a) + " to " + problem_text(call.b);
+      default: return {};
+    }
   }
   /// f'(x) * u: the Jacobian is diagonal, so this is both the VJP and the JVP.
   template <class V>
@@ -318,6 +335,10 @@ struct WinnerGatePrimitive {
       }
     }
   }
+  static constexpr bool may_overwrite(int i) { return i == 0; }
+  std::string attributes() const {
+    return std::string(function_name(f)) + (first ? " first" : " second");
+  }
   template <class V>
   V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
     if (i == 0) {
@@ -352,6 +373,7 @@ struct BinaryPrimitive {
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_binary(f, in[0], in[1], shape, out);
   }
+  bool may_overwrite(int i) const { return (i == 0 ? a : b) == shape; }
   /// u times the partial derivative by argument i, in the broadcast shape. `u` may itself be of an
   /// argument's shape.
   template <class V>

@@ -133,6 +133,10 @@ struct MatMulPrimitive {
       }
     }
   }
+  Index multiply_adds() const { return g.y.elements().value_or(0) * g.depth(); }
+  std::string attributes() const {
+    return std::string(g.options.transpose_a ? "a' " : "a ") + (g.options.transpose_b ? "b'" : "b");
+  }
   /// With A = op(a), B = op(b): A_bar = y_bar B', B_bar = A' y_bar, transposed where the operand
   /// is.
   template <class V>

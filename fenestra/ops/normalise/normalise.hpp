@@ -16,6 +16,7 @@
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/spec/problem.hpp>
 
 #include <string>
 #include <utility>
@@ -65,6 +66,10 @@ V inverse_deviation(const V& var, double eps) {
   return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
 }
 
+inline std::string norm_attributes(const NormGeometry& g) {
+  return "stat " + to_string(g.stat) + " eps=" + problem_text(g.eps);
+}
+
 /// Flat indices of row `row` of a (2, n) tensor.
 inline Selection row_cells(Index row, Index n) {
   Tensor<Index> cells = Tensor<Index>::uninitialised(Shape{n});
@@ -101,6 +106,8 @@ struct NormVariancePrimitive {
   static constexpr std::string_view name = "norm_variance";
   NormGeometry g;
 
+  std::string attributes() const { return detail::norm_attributes(g); }
+
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
     const V deviation = sub(in[0], in[1]);
@@ -136,6 +143,10 @@ struct NormSumsPrimitive {
   NormGeometry g;
   bool over_affine = false;
 
+  std::string attributes() const {
+    return detail::norm_attributes(g) + (over_affine ? " over affine" : " over groups");
+  }
+
   const Shape& target() const { return over_affine ? g.affine : g.stat; }
 
   template <class V>
@@ -170,6 +181,10 @@ struct NormSumsPrimitive {
 struct NormInputGradPrimitive {
   static constexpr std::string_view name = "norm_input_grad";
   NormGeometry g;
+
+  std::string attributes() const { return detail::norm_attributes(g); }
+  /// Element by element, given the sums.
+  static constexpr bool may_overwrite(int i) { return i < 2; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
@@ -217,6 +232,10 @@ struct NormalisePrimitive {
   static constexpr std::string_view name = "normalise";
   NormGeometry g;
   bool given = false;
+
+  std::string attributes() const { return detail::norm_attributes(g) + (given ? " given" : ""); }
+  /// Element by element, given the statistics.
+  static constexpr bool may_overwrite(int i) { return i == 0; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {

@@ -12,6 +12,7 @@
 #include <fenestra/ops/resize/axis_map.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/spec/options.hpp>
+#include <fenestra/spec/problem.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -98,6 +99,13 @@ struct PadGeometry {
   }
   friend bool operator==(const PadGeometry&, const PadGeometry&) = default;
 };
+
+/// "reflect low (0, 1) high (0, 2)", what the shapes do not say.
+inline std::string to_string(const PadGeometry& g) {
+  return std::string(pad_mode_name(g.mode)) +
+         (g.mode == PadMode::constant ? " " + problem_text(g.value) : "") + " low " +
+         to_string(g.low) + " high " + to_string(g.high);
+}
 
 namespace detail {
 
@@ -237,6 +245,9 @@ struct PadPrimitive {
       steps<T>().run(in[0].data(), out);
     }
   }
+  std::string attributes() const { return to_string(g); }
+  template <KernelScalar T>
+  auto prepare() const;
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>
@@ -272,6 +283,9 @@ struct PadAdjointPrimitive {
       steps<T>().run(in[0].data(), out);
     }
   }
+  std::string attributes() const { return to_string(g); }
+  template <KernelScalar T>
+  auto prepare() const;
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(PadPrimitive{g.linear()}, {y_bar});
@@ -283,6 +297,36 @@ struct PadAdjointPrimitive {
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const PadAdjointPrimitive&, const PadAdjointPrimitive&) = default;
 };
+
+/// With the maps of repeated cells made once.
+template <class P, class T>
+struct PreparedPad {
+  P primitive;
+  AxisSteps<T> steps;
+
+  std::size_t scratch_bytes() const { return steps.scratch_bytes(); }
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&,
+           void* scratch) const {
+    if (primitive.g.adds_constants()) {
+      primitive.run(in, data, out);
+    } else {
+      steps.run(in[0].data(), out, static_cast<T*>(scratch));
+    }
+  }
+};
+
+template <KernelScalar T>
+auto PadPrimitive::prepare() const {
+  return PreparedPad<PadPrimitive, T>{*this, g.adds_constants() ? AxisSteps<T>{} : steps<T>()};
+}
+template <KernelScalar T>
+auto PadAdjointPrimitive::prepare() const {
+  return PreparedPad<PadAdjointPrimitive, T>{*this,
+                                             g.adds_constants() ? AxisSteps<T>{} : steps<T>()};
+}
 
 template <class V>
 V PadPrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {

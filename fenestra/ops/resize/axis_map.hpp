@@ -8,6 +8,7 @@
 
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/spec/scalar.hpp>
+#include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
@@ -160,7 +161,8 @@ struct AxisSteps {
     }
     return most;
   }
-  /// `spare` has room for twice `between()`; it may be null where that is 0.
+  std::size_t scratch_bytes() const { return static_cast<std::size_t>(2 * between()) * sizeof(T); }
+  /// `spare` has `scratch_bytes`; it may be null where they are 0.
   void run(const T* x, T* out, T* spare) const {
     if (steps.empty()) {
       std::copy_n(x, size, out);
@@ -173,6 +175,14 @@ struct AxisSteps {
       adjoint ? map_axis_adjoint(from, to, steps[i]) : map_axis(from, to, steps[i]);
       from = to;
     }
+  }
+  /// As a compiled program runs it.
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&,
+           void* scratch) const {
+    run(in[0].data(), out, static_cast<T*>(scratch));
   }
   void run(const T* x, T* out) const {
     Tensor<T> spare = Tensor<T>::uninitialised(Shape{2 * between()});

@@ -37,6 +37,11 @@ struct ResizePrimitive {
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     steps<T>().run(in[0].data(), out);
   }
+  template <KernelScalar T>
+  AxisSteps<T> prepare() const {
+    return steps<T>();
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>
@@ -67,6 +72,11 @@ struct ResizeAdjointPrimitive {
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     steps<T>().run(in[0].data(), out);
   }
+  template <KernelScalar T>
+  AxisSteps<T> prepare() const {
+    return steps<T>();
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(ResizePrimitive{g}, {y_bar});

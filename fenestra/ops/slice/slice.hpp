@@ -37,6 +37,7 @@ struct SlicePrimitive {
                   region.count);
     }
   }
+  std::string attributes() const { return to_string(region); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>
@@ -65,6 +66,7 @@ struct SliceAdjointPrimitive {
                   region.count);
     }
   }
+  std::string attributes() const { return to_string(region); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(SlicePrimitive{shape, region}, {y_bar});

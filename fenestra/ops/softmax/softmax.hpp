@@ -113,6 +113,16 @@ struct SoftmaxPrimitive {
   Shape x;
   int axis = 0;
 
+  std::string_view display_name() const {
+    switch (f) {
+      case SoftmaxFunction::softmax: return name;
+      case SoftmaxFunction::log_softmax: return "log_softmax";
+      case SoftmaxFunction::logsumexp: return "logsumexp";
+      case SoftmaxFunction::weights: return "softmax_weights";
+    }
+    return name;
+  }
+  std::string attributes() const { return "axis=" + std::to_string(axis); }
   /// x with 1 on the axis.
   Shape reduced() const {
     Shape shape = x;

@@ -29,6 +29,7 @@ struct TransposePrimitive {
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_transpose(in[0], order, out);
   }
+  std::string attributes() const { return to_string(order); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(TransposePrimitive{inverse_order(order)}, {y_bar});
