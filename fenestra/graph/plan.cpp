@@ -59,22 +59,21 @@ std::size_t place(std::vector<Interval>& intervals) {
 class Lifetimes {
  public:
   explicit Lifetimes(const Graph& graph)
-      : graph_(graph),
-        root_(static_cast<std::size_t>(graph.size())),
-        last_use_(root_.size(), kNoNode),
-        workspace_last_(root_.size(), kNoNode) {
-    std::iota(root_.begin(), root_.end(), NodeId{0});
+      : graph_(graph), memory_(static_cast<std::size_t>(graph.size())) {
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      at(id).root = id;
+    }
     join_aliases();
     find_uses();
     join_overwritten();
   }
 
   /// The node whose memory holds the result of `id`.
-  NodeId root(NodeId id) const { return root_[at(id)]; }
+  NodeId root(NodeId id) const { return at(id).root; }
   /// The last node that reads memory of root `id`; the graph's size for outputs.
-  NodeId last_use(NodeId id) const { return last_use_[at(id)]; }
+  NodeId last_use(NodeId id) const { return at(id).last_use; }
   /// The last node that reads the workspace of `id`, kNoNode where none does.
-  NodeId workspace_last(NodeId id) const { return workspace_last_[at(id)]; }
+  NodeId workspace_last(NodeId id) const { return at(id).workspace_last; }
 
   /// Whether `id` may write its result over the memory of root `root`: it reads it only where that
   /// is permitted, and nobody reads it later.
@@ -100,53 +99,67 @@ class Lifetimes {
   }
 
  private:
-  static std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
+  struct Memory {
+    NodeId root = kNoNode;
+    NodeId last_use = kNoNode;
+    NodeId workspace_last = kNoNode;
+  };
+
+  Memory& at(NodeId id) { return memory_[static_cast<std::size_t>(id)]; }
+  const Memory& at(NodeId id) const { return memory_[static_cast<std::size_t>(id)]; }
 
   void join_aliases() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
       if (node.operation && node.operation->aliases_input()) {
-        root_[at(id)] = root(node.in[0]);
+        at(id).root = root(node.in[0]);
       }
     }
   }
   void find_uses() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
-      last_use_[at(root(id))] = std::max(last_use_[at(root(id))], id);
+      at(root(id)).last_use = std::max(last_use(root(id)), id);
       if (node.operation && node.operation->aliases_input()) {
         continue;  // moves nothing
       }
       for (const NodeId input : node.in) {
-        last_use_[at(root(input))] = id;
+        at(root(input)).last_use = id;
       }
       for (const NodeId input : node.data) {
         if (graph_.node(input).type == DataType::index) {
-          last_use_[at(root(input))] = id;
+          at(root(input)).last_use = id;
         } else {
-          workspace_last_[at(input)] = id;
+          at(input).workspace_last = id;
         }
       }
     }
     for (const Output& output : graph_.outputs()) {
-      last_use_[at(root(output.node))] = graph_.size();
+      at(root(output.node)).last_use = graph_.size();
     }
+  }
+  /// Whether the result of `id` replaces a parameter that it may be written over at once.
+  bool is_written_home(NodeId id) const {
+    return std::any_of(graph_.outputs().begin(), graph_.outputs().end(), [&](const Output& output) {
+      return output.node == id && output.overwrites != kNoNode &&
+             may_overwrite(id, output.overwrites);
+    });
   }
   void join_overwritten() {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
       // An alias follows the memory that its source has now.
       if (node.operation && node.operation->aliases_input()) {
-        root_[at(id)] = root(node.in[0]);
+        at(id).root = root(node.in[0]);
       }
-      if (root(id) != id) {
+      if (root(id) != id || is_written_home(id)) {
         continue;
       }
       for (const NodeId input : node.in) {
         const NodeId over = root(input);
         if (graph_.node(over).kind == NodeKind::operation && may_overwrite(id, over)) {
-          root_[at(id)] = over;
-          last_use_[at(over)] = last_use_[at(id)];
+          at(id).root = over;
+          at(over).last_use = last_use(id);
           break;
         }
       }
@@ -154,9 +167,7 @@ class Lifetimes {
   }
 
   const Graph& graph_;
-  std::vector<NodeId> root_;
-  std::vector<NodeId> last_use_;
-  std::vector<NodeId> workspace_last_;
+  std::vector<Memory> memory_;
 };
 
 std::size_t workspace_bytes(const SelectionType& type) {

@@ -282,9 +282,9 @@ Program<T>::Program(const graph::Graph& graph, const CompileOptions& options) {
       throw Error(ErrorCode::shape_mismatch,
                   "compile: value_and_grad of a graph without outputs\n  fix: add the loss first");
     }
-    all.resize(1);
+    const std::size_t first[] = {0};
     set(ProgramForm::value_and_grad,
-        graph::reverse(graph, all, chosen(graph, options), graph::Seed::one));
+        graph::reverse(graph, first, chosen(graph, options), graph::Seed::one));
   }
 }
 
