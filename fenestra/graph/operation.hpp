@@ -5,6 +5,7 @@
 // decided: which candidate runs, with which tables. Both may be shared between threads.
 #pragma once
 
+#include <fenestra/base/export.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
 
@@ -66,7 +67,7 @@ struct Call {
   void* scratch = nullptr;         ///< of at least `scratch_bytes`, on a 64-byte boundary
 };
 
-class Kernel {
+class FENESTRA_API Kernel {
  public:
   Kernel() = default;
   Kernel(const Kernel&) = delete;
@@ -79,7 +80,7 @@ class Kernel {
   virtual void run(const Call& call) const noexcept = 0;
 };
 
-class Operation {
+class FENESTRA_API Operation {
  public:
   Operation() = default;
   Operation(const Operation&) = delete;
