@@ -11,7 +11,7 @@
 namespace fenestra::check {
 namespace {
 
-constexpr std::uint64_t kNetworks = 300;
+constexpr std::uint64_t kNetworks = 150;
 
 TEST(Networks, ACompiledNetworkHasTheBitsOfTheEagerOne) {
   for (std::uint64_t seed = 1; seed <= kNetworks; ++seed) {

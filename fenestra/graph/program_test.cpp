@@ -167,6 +167,21 @@ TEST(Program, PoolsAndUnpoolsByItsOwnIndices) {
   EXPECT_EQ(program.run(context, x)[0], model(x));
 }
 
+TEST(Program, ASharpnessThatIsGivenIsDifferentiated) {
+  const auto model = [](const auto& x, const auto& beta) {
+    return smooth_max_pool(x, beta, {.kernel = 2});
+  };
+  const Tensor<double> x = sample_tensor<double>({1, 2, 4, 4});
+  const Tensor<double> beta(Shape{}, 3.0);
+  const auto program = compile<double>(model, x.shape(), Shape{}, CompileOptions{.vjp = true});
+  Context<double> context(program);
+  const auto [y, pullback] = vjp(model, x, beta);
+  const Tensor<double> y_bar(y.shape(), 1.0);
+  const auto results = program.vjp(context, x, beta, y_bar);
+  EXPECT_EQ(results[0], y);
+  EXPECT_EQ(results[2], std::get<1>(pullback(y_bar)));
+}
+
 TEST(Program, UnpoolsByIndicesThatAreGiven) {
   const auto model = [](const auto& x, const auto& indices) {
     return max_unpool(x, indices, {.kernel = 2});

@@ -30,6 +30,7 @@ struct ValueTraits<graph::Value<T>> {
   using Scalar = T;
   using Indices = graph::Data;
   static constexpr int depth = 1;
+  static constexpr bool has_elements = false;
 };
 
 template <class P, class T>

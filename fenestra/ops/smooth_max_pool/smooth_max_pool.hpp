@@ -203,7 +203,7 @@ CommonValue<X, B> smooth_max_pool(const X& x,
   require_shape("smooth_max_pool", "beta", beta, Shape{});
   // A graph knows no value yet; what it is given is not checked.
   options.beta = 1;
-  if constexpr (std::floating_point<ScalarOf<V>> && requires { bottom(beta); }) {
+  if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<B>::has_elements) {
     options.beta = static_cast<double>(bottom(beta)[0]);
   }
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
