@@ -1,6 +1,7 @@
 // The graph, its verifier and its passes: prints before and after.
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/plan.hpp>
+#include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 
@@ -235,6 +236,92 @@ TEST(Verify, RefusesIndicesOfANodeThatLeavesNone) {
     bad.append(node);
   }
   EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::dtype_mismatch);
+}
+
+/// The loss of x times one parameter after another, and all of them moved at the end.
+Graph update_graph(int layers, const Shape& shape) {
+  Builder<double> builder;
+  auto y = builder.input(shape, "x");
+  std::vector<NodeId> parameters;
+  for (int i = 0; i < layers; ++i) {
+    const auto w = builder.parameter(shape, "w" + std::to_string(i));
+    parameters.push_back(w.node());
+    y = matmul(y, w);
+  }
+  builder.output(sum(y), "loss");
+  const std::size_t first[] = {0};
+  Graph reversed = reverse(builder.graph(), first, parameters, Seed::one);
+  const std::vector<Output> outputs = reversed.outputs();
+  reversed.clear_outputs();
+  reversed.add_output(outputs[0].node, outputs[0].name);
+  Builder<double> step(std::move(reversed));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto w = step.value(parameters[i]);
+    step.update(w, sub(w, step.value(outputs[i + 1].node)));
+  }
+  return simplify(step.graph());
+}
+
+TEST(Graph, UpdateEarlyReplacesAParameterAfterItsLastReader) {
+  const Graph graph = update_graph(3, {1, 1});
+  EXPECT_EQ(to_string(graph),
+            "%0 = input \"x\" : f64 (1, 1)\n"
+            "%1 = parameter \"w0\" : f64 (1, 1)\n"
+            "%2 = matmul(%0, %1) {a b} : f64 (1, 1)\n"
+            "%3 = parameter \"w1\" : f64 (1, 1)\n"
+            "%4 = matmul(%2, %3) {a b} : f64 (1, 1)\n"
+            "%5 = parameter \"w2\" : f64 (1, 1)\n"
+            "%6 = matmul(%4, %5) {a b} : f64 (1, 1)\n"
+            "%7 = reshape(%6) : f64 ()\n"
+            "%8 = constant 1 : f64 (1, 1)\n"
+            "%9 = matmul(%8, %5) {a b'} : f64 (1, 1)\n"
+            "%10 = matmul(%4, %8) {a' b} : f64 (1, 1)\n"
+            "%11 = matmul(%9, %3) {a b'} : f64 (1, 1)\n"
+            "%12 = matmul(%2, %9) {a' b} : f64 (1, 1)\n"
+            "%13 = matmul(%0, %11) {a' b} : f64 (1, 1)\n"
+            "%14 = sub(%1, %13) : f64 (1, 1)\n"
+            "%15 = sub(%3, %12) : f64 (1, 1)\n"
+            "%16 = sub(%5, %10) : f64 (1, 1)\n"
+            "output \"loss\" = %7\n"
+            "output \"w0\" = %14 over %1\n"
+            "output \"w1\" = %15 over %3\n"
+            "output \"w2\" = %16 over %5\n");
+  const Graph ordered = update_early(graph);
+  verify(ordered);
+  EXPECT_EQ(to_string(ordered),
+            "%0 = input \"x\" : f64 (1, 1)\n"
+            "%1 = parameter \"w0\" : f64 (1, 1)\n"
+            "%2 = matmul(%0, %1) {a b} : f64 (1, 1)\n"
+            "%3 = parameter \"w1\" : f64 (1, 1)\n"
+            "%4 = matmul(%2, %3) {a b} : f64 (1, 1)\n"
+            "%5 = parameter \"w2\" : f64 (1, 1)\n"
+            "%6 = matmul(%4, %5) {a b} : f64 (1, 1)\n"
+            "%7 = reshape(%6) : f64 ()\n"
+            "%8 = constant 1 : f64 (1, 1)\n"
+            "%9 = matmul(%4, %8) {a' b} : f64 (1, 1)\n"
+            "%10 = matmul(%8, %5) {a b'} : f64 (1, 1)\n"
+            "%11 = sub(%5, %9) : f64 (1, 1)\n"
+            "%12 = matmul(%10, %3) {a b'} : f64 (1, 1)\n"
+            "%13 = matmul(%2, %10) {a' b} : f64 (1, 1)\n"
+            "%14 = sub(%3, %13) : f64 (1, 1)\n"
+            "%15 = matmul(%0, %12) {a' b} : f64 (1, 1)\n"
+            "%16 = sub(%1, %15) : f64 (1, 1)\n"
+            "output \"loss\" = %7\n"
+            "output \"w0\" = %16 over %1\n"
+            "output \"w1\" = %14 over %3\n"
+            "output \"w2\" = %11 over %5\n");
+}
+
+TEST(Plan, UpdatingEarlyNeedsLessMemory) {
+  const Graph graph = update_graph(8, {16, 16});
+  const std::size_t one = 16 * 16 * sizeof(double);
+  const std::size_t late = Plan(graph).arena_bytes();
+  const std::size_t early = Plan(update_early(graph)).arena_bytes();
+  // Seven activations between layers wait for the backward pass; beside them late updates keep
+  // eight gradients, early ones what a layer needs.
+  EXPECT_GE(late, 8 * one);
+  EXPECT_LE(early, (7 + 3) * one);
+  EXPECT_LT(early, late);
 }
 
 // --- Placement ------------------------------

@@ -2,6 +2,7 @@
 #include <fenestra/base/memory.hpp>
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/program.hpp>
+#include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
 
 #include <cstdlib>
@@ -173,7 +174,9 @@ std::string form_name(ProgramForm form) {
 
 std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph) {
   graph::verify(graph);
-  return std::make_shared<const graph::Plan>(graph::simplify(graph));
+  graph::Graph ordered = graph::update_early(graph::simplify(graph));
+  graph::verify(ordered);
+  return std::make_shared<const graph::Plan>(std::move(ordered));
 }
 
 std::vector<graph::NodeId> chosen(const graph::Graph& graph, const CompileOptions& options) {

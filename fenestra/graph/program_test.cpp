@@ -121,6 +121,20 @@ TEST(Program, DifferentiatesByWhatIsAskedFor) {
   EXPECT_EQ(count_named(program.plan(ProgramForm::vjp).graph(), "conv_input_grad"), 0u);
 }
 
+TEST(Program, CompilesTransformsInsideTheCallable) {
+  const auto cubes = [](const auto& x) { return sum(mul(x, mul(x, x))); };
+  const auto model = [&](const auto& x, const auto& v) {
+    return std::tuple(grad(cubes, x), hvp(cubes, primals(x), tangents(v)));
+  };
+  const Tensor<double> x = sample_tensor<double>({5}, 1);
+  const Tensor<double> v = sample_tensor<double>({5}, 2);
+  const auto program = compile<double>(model, x.shape(), v.shape());
+  Context<double> context(program);
+  const auto results = program.run(context, x, v);
+  EXPECT_EQ(results[0], std::get<0>(model(x, v)));
+  EXPECT_EQ(results[1], std::get<1>(model(x, v)));
+}
+
 TEST(Program, LabelsAreDataWithoutAGradient) {
   const Tensor<double> x = sample_tensor<double>({3, 4});
   const Tensor<Index> labels({3}, {2, 0, 3});

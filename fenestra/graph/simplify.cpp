@@ -1,4 +1,5 @@
 // Dead-code elimination, common subexpressions, constant folding.
+#include <fenestra/graph/copier.hpp>
 #include <fenestra/graph/run_once.hpp>
 #include <fenestra/graph/simplify.hpp>
 
@@ -12,41 +13,6 @@
 namespace fenestra::graph {
 
 namespace {
-
-/// Copies nodes of one graph into another, with their inputs renumbered.
-class Copier {
- public:
-  explicit Copier(const Graph& from)
-      : from_(from), place_(static_cast<std::size_t>(from.size()), kNoNode) {}
-
-  /// The node with its inputs where they are now.
-  Node moved(NodeId id) const {
-    Node node = from_.node(id);
-    for (auto* list : {&node.in, &node.data}) {
-      for (NodeId& input : *list) {
-        input = place(input);
-      }
-    }
-    return node;
-  }
-  void set_place(NodeId id, NodeId now) { place_[static_cast<std::size_t>(id)] = now; }
-  NodeId place(NodeId id) const { return place_[static_cast<std::size_t>(id)]; }
-  NodeId append(Node node) { return to_.append(std::move(node)); }
-  const Graph& to() const { return to_; }
-  Graph finish() {
-    for (const Output& output : from_.outputs()) {
-      to_.add_output(place(output.node),
-                     output.name,
-                     output.overwrites == kNoNode ? kNoNode : place(output.overwrites));
-    }
-    return std::move(to_);
-  }
-
- private:
-  const Graph& from_;
-  Graph to_;
-  std::vector<NodeId> place_;
-};
 
 std::span<const std::byte> constant_bytes(const Node& node) {
   const auto bytes = [](const auto& tensor) { return std::as_bytes(tensor.values()); };

@@ -1,5 +1,5 @@
-// A graph for the tests of passes: x squared, twice, with dead and constant parts, and small
-// helpers.
+// What the tests of graphs share: numbers to fill tensors with, and a count of operations. Not
+// installed.
 #pragma once
 
 #include <fenestra/graph/graph.hpp>
