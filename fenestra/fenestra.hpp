@@ -1,5 +1,5 @@
-// Everything a user of the library calls: tensors, tapes, operators, transforms. Files, training
-// and the specification have headers of their own: fenestra/io/, fenestra/nn/,
+// Everything a user of the library calls: tensors, tapes, operators, transforms, programs. Files,
+// training and the specification have headers of their own: fenestra/io/, fenestra/nn/,
 // fenestra/ops/*/spec.hpp.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/version.hpp>
 #include <fenestra/ops/all.hpp>
+#include <fenestra/ops/compile.hpp>
 #include <fenestra/ops/gradcheck.hpp>
 #include <fenestra/ops/transforms.hpp>
 #include <fenestra/tape/jet.hpp>

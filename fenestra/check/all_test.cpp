@@ -38,6 +38,7 @@ std::set<Law> expected_laws(std::string_view name) {
                         Law::nested_duals,
                         Law::finite_differences,
                         Law::intervals,
+                        Law::graph,
                         Law::rounding};
   if (kWindowOperators.contains(name)) {
     laws.insert({Law::answers, Law::layouts, Law::batch});

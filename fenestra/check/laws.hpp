@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fenestra/check/answers.hpp>
+#include <fenestra/check/graph_law.hpp>
 #include <fenestra/check/kernel_law.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/operator.hpp>
@@ -39,6 +40,7 @@ enum class Law {
   groups,              ///< groups = one convolution per group
   sizes,               ///< the inverse operator leads back to the sizes
   engine,              ///< tape and jets = the specification
+  graph,               ///< a compiled graph = tape and jets, to the bit, in f64
   rounding,            ///< f32 and f64 stay within the a-priori bound
   kernels,             ///< every candidate that accepts stays within it, on every instruction set
 };
@@ -55,6 +57,7 @@ inline constexpr std::array kLaws = {Law::answers,
                                      Law::groups,
                                      Law::sizes,
                                      Law::engine,
+                                     Law::graph,
                                      Law::rounding,
                                      Law::kernels};
 
@@ -72,6 +75,7 @@ constexpr std::string_view law_name(Law law) {
     case Law::groups: return "groups";
     case Law::sizes: return "sizes";
     case Law::engine: return "engine";
+    case Law::graph: return "graph";
     case Law::rounding: return "rounding";
     case Law::kernels: return "kernels";
   }
@@ -234,6 +238,7 @@ class Laws {
         return {};
       case Law::groups: return groups();
       case Law::sizes: return sizes();
+      case Law::graph: return compiled();
       case Law::rounding: return rounding();
       case Law::kernels:
         if constexpr (requires { Op::kernels(g_); }) {
@@ -781,6 +786,20 @@ class Laws {
         }
       }
       return "";
+    }
+    return {};
+  }
+
+  Complaint compiled() {
+    if constexpr (requires(const std::vector<Tensor<double>>& in,
+                           const std::vector<Tensor<Index>>& data) {
+                    Op::template call<Tensor<double>>(g_, in, data);
+                  }) {
+      const Inputs<double> in = inputs([&](const Shape& shape) { return reals(shape); });
+      const auto call = [&]<class V>(const std::vector<V>& values) {
+        return Op::template call<V>(g_, values, in.data);
+      };
+      return graph_complaint(call, in.values, directions<double>(), small(Op::output(g_).shape));
     }
     return {};
   }

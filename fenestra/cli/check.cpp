@@ -41,6 +41,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"groups", "groups = one operator per group, concatenated"},
     {"sizes", "the inverse operator leads back to the sizes"},
     {"engine", "tape and jets = the specification"},
+    {"graph", "a compiled graph = tape and jets, to the bit"},
     {"rounding", "f32 and f64 stay within the a-priori rounding bound"},
     {"kernels", "every kernel that accepts stays within it, on every instruction set"},
 };

@@ -3,7 +3,12 @@
 //
 // A primitive is a small comparable struct (geometry, options) with
 // - name: what tapes, plans and messages call it
-// - eval<T>(in, data, keep): values on tensors; `keep` asks for the workspace its derivatives need
+// - result_shape(x): the shape of the result, x being that of the first input
+// - run<T>(in, data, out): values on tensors, into memory it is given and overwrites whole
+// - or, where derivatives need to know what the forward pass chose, workspace<T>(): form and shape
+// of
+//   what it leaves, and run<T>(in, data, out, buffer), the buffer empty where nobody asked
+// - or, where the result is the first input under another shape, aliases_input = true and no run
 // - vjp<V>(i, saved, y_bar): cotangent of input i, written with operators on V; may be a
 //   std::optional<V>, empty for zero. Where the cotangents share work,
 //   vjp_all<V>(saved, y_bar, needed, bars) fills them together instead
@@ -16,6 +21,8 @@
 
 #include <fenestra/ops/value.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -54,12 +61,60 @@ std::string_view name_of(const P& primitive) {
   }
 }
 
+/// True where the result is the first input's elements under another shape.
+template <class P>
+constexpr bool aliases_input() {
+  if constexpr (requires { P::aliases_input; }) {
+    return P::aliases_input;
+  } else {
+    return false;
+  }
+}
+
+/// True where the forward pass can leave a workspace.
+template <class P, class T>
+constexpr bool leaves_workspace() {
+  return requires(const P& p) { p.template workspace<T>(); };
+}
+
+/// Moves what a specification computed to where it belongs.
+template <class T>
+void store(Tensor<T> result, T* out) {
+  const Index n = result.size();
+  std::move(result.mutable_data(), result.mutable_data() + n, out);
+}
+
 template <class P, class T>
 Applied<Tensor<T>> apply_all(const P& primitive,
                              std::span<const Tensor<T>> in,
                              std::span<const Selection> data,
                              bool keep) {
-  return primitive.template eval<T>(in, data, keep);
+  if constexpr (aliases_input<P>()) {
+    return {in[0].reshaped(primitive.result_shape(in[0].shape())), {}};
+  } else {
+    Tensor<T> y = Tensor<T>::uninitialised(primitive.result_shape(in[0].shape()));
+    if constexpr (leaves_workspace<P, T>()) {
+      Selection workspace;
+      SelectionBuffer buffer;
+      if (keep) {
+        const SelectionType type = primitive.template workspace<T>();
+        if (type.form == SelectionForm::taps) {
+          auto taps = Tensor<std::uint8_t>::uninitialised(type.shape);
+          buffer.taps = taps.mutable_data();
+          workspace = Selection(std::move(taps));
+        } else {
+          auto indices = Tensor<Index>::uninitialised(type.shape);
+          buffer.indices = indices.mutable_data();
+          workspace = Selection(std::move(indices));
+        }
+      }
+      primitive.template run<T>(in, data, y.mutable_data(), buffer);
+      return {std::move(y), std::move(workspace)};
+    } else {
+      primitive.template run<T>(in, data, y.mutable_data());
+      return {std::move(y), {}};
+    }
+  }
 }
 
 template <class P, class V>

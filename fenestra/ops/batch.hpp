@@ -85,6 +85,7 @@ struct ValueTraits<Batch<V>> {
   using Scalar = typename ValueTraits<V>::Scalar;
   using Indices = BatchIndices<typename ValueTraits<V>::Indices>;
   static constexpr int depth = ValueTraits<V>::depth + 1;
+  static constexpr bool has_elements = ValueTraits<V>::has_elements;
   static decltype(auto) bottom(const Batch<V>& value) {
     return ValueTraits<V>::bottom(value.value());
   }

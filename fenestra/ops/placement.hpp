@@ -7,6 +7,8 @@
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
+#include <algorithm>
+
 namespace fenestra::spec {
 
 /// Index of a window that no cell won: it reads zero and receives nothing.
@@ -14,34 +16,38 @@ inline constexpr Index kNowhere = -1;
 
 /// y[n,c,o] = x[n,c,indices[n,c,o]], 0 where the index is `kNowhere`.
 template <Scalar T>
-Tensor<T> gather(const Tensor<T>& x,
-                 const Tensor<Index>& indices,
-                 const ActivationMap& x_map,
-                 const ActivationMap& y_map) {
-  Tensor<T> y(indices.shape());
-  T* out = y.mutable_data();
+void gather(const T* x,
+            const Index* indices,
+            const ActivationMap& x_map,
+            const ActivationMap& y_map,
+            T* y) {
   for (Index n = 0; n < y_map.batch; ++n) {
     for (Index c = 0; c < y_map.channels; ++c) {
       for (Index o = 0; o < y_map.cells; ++o) {
         const Index i = y_map.at(n, c, o);
-        if (indices[i] != kNowhere) {
-          out[i] = x[x_map.at(n, c, indices[i])];
-        }
+        y[i] = indices[i] == kNowhere ? T(0) : x[x_map.at(n, c, indices[i])];
       }
     }
   }
+}
+template <Scalar T>
+Tensor<T> gather(const Tensor<T>& x,
+                 const Tensor<Index>& indices,
+                 const ActivationMap& x_map,
+                 const ActivationMap& y_map) {
+  Tensor<T> y = Tensor<T>::uninitialised(indices.shape());
+  gather(x.data(), indices.data(), x_map, y_map, y.mutable_data());
   return y;
 }
 
-/// x[n,c,indices[n,c,o]] += y[n,c,o].
+/// x[n,c,indices[n,c,o]] += y[n,c,o], on zeros.
 template <Scalar T>
-Tensor<T> scatter(const Tensor<T>& y,
-                  const Tensor<Index>& indices,
-                  const ActivationMap& x_map,
-                  const ActivationMap& y_map,
-                  const Shape& x_shape) {
-  Tensor<T> x(x_shape);
-  T* out = x.mutable_data();
+void scatter(const T* y,
+             const Index* indices,
+             const ActivationMap& x_map,
+             const ActivationMap& y_map,
+             T* x) {
+  std::fill_n(x, x_map.batch * x_map.channels * x_map.cells, T(0));
   for (Index n = 0; n < y_map.batch; ++n) {
     for (Index c = 0; c < y_map.channels; ++c) {
       for (Index o = 0; o < y_map.cells; ++o) {
@@ -49,11 +55,20 @@ Tensor<T> scatter(const Tensor<T>& y,
         if (indices[i] == kNowhere) {
           continue;
         }
-        T& cell = out[x_map.at(n, c, indices[i])];
+        T& cell = x[x_map.at(n, c, indices[i])];
         cell = cell + y[i];
       }
     }
   }
+}
+template <Scalar T>
+Tensor<T> scatter(const Tensor<T>& y,
+                  const Tensor<Index>& indices,
+                  const ActivationMap& x_map,
+                  const ActivationMap& y_map,
+                  const Shape& x_shape) {
+  Tensor<T> x = Tensor<T>::uninitialised(x_shape);
+  scatter(y.data(), indices.data(), x_map, y_map, x.mutable_data());
   return x;
 }
 

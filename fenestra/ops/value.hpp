@@ -24,6 +24,7 @@ struct ValueTraits<Tensor<T>> {
   using Scalar = T;           ///< of the tensors at the bottom
   using Indices = Selection;  ///< integer data that goes with values of this type
   static constexpr int depth = 0;
+  static constexpr bool has_elements = true;  ///< that can be looked at now
   static const Tensor<T>& bottom(const Tensor<T>& value) { return value; }
 };
 
@@ -32,6 +33,7 @@ struct ValueTraits<Var<V>> {
   using Scalar = typename ValueTraits<V>::Scalar;
   using Indices = typename ValueTraits<V>::Indices;
   static constexpr int depth = ValueTraits<V>::depth + 1;
+  static constexpr bool has_elements = ValueTraits<V>::has_elements;
   static decltype(auto) bottom(const Var<V>& value) {
     return ValueTraits<V>::bottom(value.value());
   }
@@ -42,6 +44,7 @@ struct ValueTraits<Jet<V>> {
   using Scalar = typename ValueTraits<V>::Scalar;
   using Indices = typename ValueTraits<V>::Indices;
   static constexpr int depth = ValueTraits<V>::depth + 1;
+  static constexpr bool has_elements = ValueTraits<V>::has_elements;
   static decltype(auto) bottom(const Jet<V>& value) {
     return ValueTraits<V>::bottom(value.primal());
   }
@@ -82,6 +85,7 @@ using CommonValue = typename detail::CommonValueOf<Vs...>::type;
 
 /// The tensor at the bottom of all levels, for looking at.
 template <Value V>
+  requires(ValueTraits<V>::has_elements)
 const Tensor<ScalarOf<V>>& bottom(const V& value) {
   return ValueTraits<V>::bottom(value);
 }

@@ -13,6 +13,17 @@
 
 namespace fenestra {
 
+/// The forms a selection can have.
+enum class SelectionForm { none, indices, taps };
+
+/// Form and shape of a selection that does not exist yet.
+struct SelectionType {
+  SelectionForm form = SelectionForm::none;
+  Shape shape;
+
+  friend constexpr bool operator==(const SelectionType&, const SelectionType&) = default;
+};
+
 class Selection {
  public:
   /// Nothing selected: operators that leave no winners return this.
@@ -23,9 +34,24 @@ class Selection {
   bool is_compact() const { return std::holds_alternative<Tensor<std::uint8_t>>(form_); }
   const Tensor<Index>& indices() const { return std::get<Tensor<Index>>(form_); }
   const Tensor<std::uint8_t>& taps() const { return std::get<Tensor<std::uint8_t>>(form_); }
+  SelectionType type() const {
+    if (is_compact()) {
+      return {SelectionForm::taps, taps().shape()};
+    }
+    if (std::holds_alternative<Tensor<Index>>(form_)) {
+      return {SelectionForm::indices, indices().shape()};
+    }
+    return {};
+  }
 
  private:
   std::variant<std::monostate, Tensor<Index>, Tensor<std::uint8_t>> form_;
+};
+
+/// Memory for a selection, of the form that is not null; none where nobody asked for one.
+struct SelectionBuffer {
+  Index* indices = nullptr;
+  std::uint8_t* taps = nullptr;
 };
 
 }  // namespace fenestra

@@ -3,7 +3,8 @@
 // Copies share storage and are O(1); the first write through a shared tensor gives it storage of
 // its own, so no tensor ever changes because another one did. Reading is safe from many threads;
 // writing needs the tensor to oneself. Strided memory enters by `copy_strided` and nothing else:
-// operators never see strides.
+// operators never see strides. `view` reads memory that somebody else owns, and is the one
+// exception to owning what is read.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -48,14 +49,20 @@ class Tensor {
   /// results that are overwritten whole.
   static Tensor uninitialised(const Shape& shape) { return Tensor(shape, Raw{}); }
 
+  /// Reads dense memory of `shape` that the caller owns, without a copy or an allocation. The
+  /// memory must outlive the tensor, its copies and its reshapes, and must not change while one of
+  /// them is read. Writing to such a tensor gives it storage of its own first.
+  static Tensor view(const T* data, const Shape& shape) { return Tensor(shape, data, Raw{}); }
+
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
   Index size() const { return size_; }
 
   const T* data() const { return storage_.get(); }
-  /// Write access; detaches from tensors that share the storage.
+  /// Write access; detaches from tensors that share the storage, and from memory that is only
+  /// viewed.
   T* mutable_data() {
-    if (storage_.use_count() > 1) {
+    if (storage_.use_count() != 1) {
       auto own = allocate(size_);
       std::copy_n(storage_.get(), size_, own.get());
       storage_ = std::move(own);
@@ -99,6 +106,11 @@ class Tensor {
   struct Raw {};
   Tensor(const Shape& shape, Raw)
       : shape_(shape), size_(checked_size(shape)), storage_(allocate(size_)) {}
+  // A view has a pointer without an owner, so that its use count is 0.
+  Tensor(const Shape& shape, const T* data, Raw)
+      : shape_(shape),
+        size_(checked_size(shape)),
+        storage_(std::shared_ptr<void>(), const_cast<T*>(data)) {}
 
   static Index checked_size(const Shape& shape) {
     const auto n = shape.elements();

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/avg_pool/geometry.hpp>
 #include <fenestra/ops/avg_pool/spec.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/with_kernel.hpp>
 
 namespace fenestra {
 
@@ -16,12 +18,22 @@ enum class AvgPoolDirection { forward, input_grad };
 /// Every candidate of every direction, for float and double.
 FENESTRA_API std::vector<KernelChoice> avg_pool_kernels(const AvgPoolGeometry& g);
 
-/// Chooses a candidate and runs it; compiled for float and double. `out` is overwritten whole.
+struct AvgPoolProblem;
+template <class T>
+struct AvgPoolArguments;
+template <class T>
+using AvgPoolKernel = kernels::Candidate<AvgPoolProblem, AvgPoolArguments<T>>;
+
+/// Chooses a candidate, and runs one; compiled for float and double. `out` is overwritten whole.
 template <KernelScalar T>
-FENESTRA_API void run_avg_pool(AvgPoolDirection direction,
+FENESTRA_API const AvgPoolKernel<T>& choose_avg_pool(AvgPoolDirection direction,
+                                                     const AvgPoolGeometry& g);
+template <KernelScalar T>
+FENESTRA_API void run_avg_pool(const AvgPoolKernel<T>& kernel,
+                               AvgPoolDirection direction,
                                const AvgPoolGeometry& g,
                                const T* in,
-                               T* out);
+                               T* out) noexcept;
 
 struct AvgPoolPrimitive {
   static constexpr std::string_view name = "avg_pool";
@@ -31,17 +43,31 @@ struct AvgPoolPrimitive {
   std::string_view display_name() const {
     return direction == AvgPoolDirection::forward ? name : "avg_pool_input_grad";
   }
+  Shape result_shape(const Shape&) const {
+    return direction == AvgPoolDirection::forward ? g.pool.y_shape() : g.pool.x_shape();
+  }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    const bool is_forward = direction == AvgPoolDirection::forward;
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> out = Tensor<T>::uninitialised(is_forward ? g.pool.y_shape() : g.pool.x_shape());
-      run_avg_pool(direction, g, in[0].data(), out.mutable_data());
-      return {std::move(out), {}};
+      run_with(choose_avg_pool<T>(direction, g), in, data, out, {});
     } else {
-      return {is_forward ? spec::avg_pool(in[0], g) : spec::avg_pool_vjp(in[0], g), {}};
+      const bool is_forward = direction == AvgPoolDirection::forward;
+      store(is_forward ? spec::avg_pool(in[0], g) : spec::avg_pool_vjp(in[0], g), out);
     }
   }
+  template <KernelScalar T>
+  void run_with(const AvgPoolKernel<T>& kernel,
+                std::span<const Tensor<T>> in,
+                std::span<const Selection>,
+                T* out,
+                const SelectionBuffer&) const {
+    run_avg_pool(kernel, direction, g, in[0].data(), out);
+  }
+  template <KernelScalar T>
+  WithKernel<AvgPoolPrimitive, AvgPoolKernel<T>> prepare() const {
+    return {*this, &choose_avg_pool<T>(direction, g)};
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& bar) const {
     const bool is_forward = direction == AvgPoolDirection::forward;

@@ -5,13 +5,31 @@
 namespace fenestra {
 
 template <KernelScalar T>
-void run_avg_pool(AvgPoolDirection direction, const AvgPoolGeometry& g, const T* in, T* out) {
-  const AvgPoolProblem problem{direction, g};
-  kernels::choose(avg_pool_candidates<T>(), problem).run(problem, {in, out});
+const AvgPoolKernel<T>& choose_avg_pool(AvgPoolDirection direction, const AvgPoolGeometry& g) {
+  return kernels::choose(avg_pool_candidates<T>(), {direction, g});
 }
 
-template void run_avg_pool(AvgPoolDirection, const AvgPoolGeometry&, const float*, float*);
-template void run_avg_pool(AvgPoolDirection, const AvgPoolGeometry&, const double*, double*);
+template <KernelScalar T>
+void run_avg_pool(const AvgPoolKernel<T>& kernel,
+                  AvgPoolDirection direction,
+                  const AvgPoolGeometry& g,
+                  const T* in,
+                  T* out) noexcept {
+  kernel.run({direction, g}, {in, out});
+}
+
+template const AvgPoolKernel<float>& choose_avg_pool(AvgPoolDirection, const AvgPoolGeometry&);
+template const AvgPoolKernel<double>& choose_avg_pool(AvgPoolDirection, const AvgPoolGeometry&);
+template void run_avg_pool(const AvgPoolKernel<float>&,
+                           AvgPoolDirection,
+                           const AvgPoolGeometry&,
+                           const float*,
+                           float*) noexcept;
+template void run_avg_pool(const AvgPoolKernel<double>&,
+                           AvgPoolDirection,
+                           const AvgPoolGeometry&,
+                           const double*,
+                           double*) noexcept;
 
 std::vector<KernelChoice> avg_pool_kernels(const AvgPoolGeometry& g) {
   std::vector<KernelChoice> choices;

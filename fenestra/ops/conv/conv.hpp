@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/conv/geometry.hpp>
 #include <fenestra/ops/conv/spec.hpp>
@@ -14,6 +15,7 @@
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/ops/with_kernel.hpp>
 
 #include <optional>
 
@@ -22,15 +24,24 @@ namespace fenestra {
 /// Every candidate of every direction, for float and double.
 FENESTRA_API std::vector<KernelChoice> conv_kernels(const ConvGeometry& g);
 
-/// Chooses a candidate and runs it; compiled for float and double. `bias` may be null. `out` is
+struct ConvProblem;
+template <class T>
+struct ConvArguments;
+template <class T>
+using ConvKernel = kernels::Candidate<ConvProblem, ConvArguments<T>>;
+
+/// Chooses a candidate, and runs one; compiled for float and double. `bias` may be null. `out` is
 /// overwritten whole.
 template <KernelScalar T>
-FENESTRA_API void run_conv(ConvDirection direction,
+FENESTRA_API const ConvKernel<T>& choose_conv(ConvDirection direction, const ConvGeometry& g);
+template <KernelScalar T>
+FENESTRA_API void run_conv(const ConvKernel<T>& kernel,
+                           ConvDirection direction,
                            const ConvGeometry& g,
                            const T* lhs,
                            const T* rhs,
                            const T* bias,
-                           T* out);
+                           T* out) noexcept;
 
 /// The shape a per-channel vector has when it is added to an activation of `rank` spatial axes.
 constexpr Shape channel_shape(Index channels, int rank, Layout layout) {
@@ -74,37 +85,45 @@ struct ConvPrimitive {
     }
     return {};
   }
+  Shape result_shape(const Shape&) const { return shape(); }
   Index bias_channels() const {
     return direction == ConvDirection::forward ? g.out_channels : g.in_channels;
   }
 
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    const Tensor<T>* b = has_bias ? &in[2] : nullptr;
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> out = Tensor<T>::uninitialised(shape());
-      run_conv(direction,
-               g,
-               in[0].data(),
-               in[1].data(),
-               b != nullptr ? b->data() : nullptr,
-               out.mutable_data());
-      return {std::move(out), {}};
+      run_with(choose_conv<T>(direction, g), in, data, out, {});
     } else {
+      const Tensor<T>* b = has_bias ? &in[2] : nullptr;
       switch (direction) {
-        case ConvDirection::forward: return {spec::conv(in[0], in[1], b, g), {}};
+        case ConvDirection::forward: return store(spec::conv(in[0], in[1], b, g), out);
         case ConvDirection::input_grad: {
           Tensor<T> x = spec::conv_input_grad(in[0], in[1], g);
           if (b != nullptr) {
             spec::add_channel(x, *b, g.x_map());
           }
-          return {std::move(x), {}};
+          return store(std::move(x), out);
         }
-        case ConvDirection::weight_grad: return {spec::conv_weight_grad(in[0], in[1], g), {}};
+        case ConvDirection::weight_grad: return store(spec::conv_weight_grad(in[0], in[1], g), out);
       }
-      return {Tensor<T>(shape()), {}};
     }
   }
+  template <KernelScalar T>
+  void run_with(const ConvKernel<T>& kernel,
+                std::span<const Tensor<T>> in,
+                std::span<const Selection>,
+                T* out,
+                const SelectionBuffer&) const {
+    const T* b = has_bias ? in[2].data() : nullptr;
+    run_conv(kernel, direction, g, in[0].data(), in[1].data(), b, out);
+  }
+  template <KernelScalar T>
+  WithKernel<ConvPrimitive, ConvKernel<T>> prepare() const {
+    return {*this, &choose_conv<T>(direction, g)};
+  }
+  Index multiply_adds() const { return g.multiply_adds(); }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {
     if (i == 2) {

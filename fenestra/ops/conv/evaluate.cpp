@@ -1,24 +1,41 @@
-// The convolution family on float and double: chooses a candidate and runs it.
+// The convolution family on float and double: chooses candidates and runs them.
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv/kernels.hpp>
 
 namespace fenestra {
 
 template <KernelScalar T>
-void run_conv(ConvDirection direction,
+const ConvKernel<T>& choose_conv(ConvDirection direction, const ConvGeometry& g) {
+  return kernels::choose(conv_candidates<T>(), {direction, g});
+}
+
+template <KernelScalar T>
+void run_conv(const ConvKernel<T>& kernel,
+              ConvDirection direction,
               const ConvGeometry& g,
               const T* lhs,
               const T* rhs,
               const T* bias,
-              T* out) {
-  const ConvProblem problem{direction, g};
-  kernels::choose(conv_candidates<T>(), problem).run(problem, {lhs, rhs, bias, out});
+              T* out) noexcept {
+  kernel.run({direction, g}, {lhs, rhs, bias, out});
 }
 
-template void run_conv(
-    ConvDirection, const ConvGeometry&, const float*, const float*, const float*, float*);
-template void run_conv(
-    ConvDirection, const ConvGeometry&, const double*, const double*, const double*, double*);
+template const ConvKernel<float>& choose_conv(ConvDirection, const ConvGeometry&);
+template const ConvKernel<double>& choose_conv(ConvDirection, const ConvGeometry&);
+template void run_conv(const ConvKernel<float>&,
+                       ConvDirection,
+                       const ConvGeometry&,
+                       const float*,
+                       const float*,
+                       const float*,
+                       float*) noexcept;
+template void run_conv(const ConvKernel<double>&,
+                       ConvDirection,
+                       const ConvGeometry&,
+                       const double*,
+                       const double*,
+                       const double*,
+                       double*) noexcept;
 
 std::vector<KernelChoice> conv_kernels(const ConvGeometry& g) {
   std::vector<KernelChoice> choices;

@@ -10,6 +10,7 @@
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/elementwise/functions.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/spec/problem.hpp>
 
 #include <limits>
 #include <string>
@@ -184,9 +185,16 @@ struct GatePrimitive {
   static constexpr std::string_view name = "gate";
   GateCall call;
 
+  Shape result_shape(const Shape& u) const { return u; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    return {evaluate_gate(call, in[0], in[1]), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    evaluate_gate(call, in[0], in[1], out);
+  }
+  static constexpr bool may_overwrite(int) { return true; }
+  std::string attributes() const {
+    return "low=" + problem_text(call.low) + " high=" + problem_text(call.high) +
+           (call.outside != 0 ? " outside=" + problem_text(call.outside) : "") +
+           (call.closed ? " closed" : "");
   }
   template <class V>
   V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
@@ -209,9 +217,20 @@ struct UnaryPrimitive {
 
   std::string_view display_name() const { return function_name(call.f); }
 
+  Shape result_shape(const Shape& x) const { return x; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    return {evaluate_unary(call, in[0]), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    evaluate_unary(call, in[0], out);
+  }
+  static constexpr bool may_overwrite(int) { return true; }
+  std::string attributes() const {
+    switch (call.f) {
+      case UnaryFunction::leaky_relu:
+      case UnaryFunction::power:
+      case UnaryFunction::scale: return problem_text(call.a);
+      case UnaryFunction::clip: return problem_text(call.a) + " to " + problem_text(call.b);
+      default: return {};
+    }
   }
   /// f'(x) * u: the Jacobian is diagonal, so this is both the VJP and the JVP.
   template <class V>
@@ -299,13 +318,12 @@ struct WinnerGatePrimitive {
   BinaryFunction f = BinaryFunction::max;
   bool first = true;
 
+  Shape result_shape(const Shape& u) const { return u; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     const auto& [u, a, b] = std::tie(in[0], in[1], in[2]);
-    Tensor<T> y = u;
     const BroadcastLoop<2> loop(u.shape(), {a.shape(), b.shape()});
-    T* out = y.mutable_data();
-    const Index n = y.size() == 0 ? 0 : loop.inner();
+    const Index n = u.size() == 0 ? 0 : loop.inner();
     for (Index run = 0; n > 0 && run < loop.outer(); ++run) {
       const T* from_a = a.data() + loop.offset(0, run);
       const T* from_b = b.data() + loop.offset(1, run);
@@ -313,12 +331,13 @@ struct WinnerGatePrimitive {
         const T& p = from_a[i * loop.inner_step(0)];
         const T& q = from_b[i * loop.inner_step(1)];
         const bool second_wins = f == BinaryFunction::max ? beats(q, p) : beats(T(-q), T(-p));
-        if (second_wins == first) {
-          out[run * n + i] = T(0);
-        }
+        out[run * n + i] = second_wins == first ? T(0) : u[run * n + i];
       }
     }
-    return {std::move(y), {}};
+  }
+  static constexpr bool may_overwrite(int i) { return i == 0; }
+  std::string attributes() const {
+    return std::string(function_name(f)) + (first ? " first" : " second");
   }
   template <class V>
   V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
@@ -349,10 +368,12 @@ struct BinaryPrimitive {
 
   std::string_view display_name() const { return function_name(f); }
 
+  Shape result_shape(const Shape&) const { return shape; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    return {evaluate_binary(f, in[0], in[1], shape), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    evaluate_binary(f, in[0], in[1], shape, out);
   }
+  bool may_overwrite(int i) const { return (i == 0 ? a : b) == shape; }
   /// u times the partial derivative by argument i, in the broadcast shape. `u` may itself be of an
   /// argument's shape.
   template <class V>

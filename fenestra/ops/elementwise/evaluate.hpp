@@ -65,43 +65,39 @@ template <KernelScalar T>
 FENESTRA_API void binary_kernel(
     BinaryFunction f, const T* a, const T* b, T* out, const BroadcastLoop<2>& loop) noexcept;
 
+// `out` may be the memory of any operand that has the result's shape: every element is read before
+// it is written.
+
 template <class T>
-Tensor<T> evaluate_unary(const UnaryCall& call, const Tensor<T>& x) {
+void evaluate_unary(const UnaryCall& call, const Tensor<T>& x, T* out) {
   if constexpr (KernelScalar<T>) {
-    Tensor<T> y = Tensor<T>::uninitialised(x.shape());
-    unary_kernel(call, x.data(), y.mutable_data(), x.size());
-    return y;
+    unary_kernel(call, x.data(), out, x.size());
   } else {
-    return x.map([&](const T& v) { return spec::unary(call, v); });
+    for (Index i = 0; i < x.size(); ++i) {
+      out[i] = spec::unary(call, x[i]);
+    }
   }
 }
 
 template <class T>
-Tensor<T> evaluate_gate(const GateCall& call, const Tensor<T>& u, const Tensor<T>& x) {
-  Tensor<T> out = Tensor<T>::uninitialised(x.shape());
-  T* to = out.mutable_data();
+void evaluate_gate(const GateCall& call, const Tensor<T>& u, const Tensor<T>& x, T* out) {
   if constexpr (KernelScalar<T>) {
-    gate_kernel(call, u.data(), x.data(), to, x.size());
+    gate_kernel(call, u.data(), x.data(), out, x.size());
   } else {
     const spec::GateBounds<T> bounds(call);
     for (Index i = 0; i < x.size(); ++i) {
-      to[i] = spec::gate(call, bounds, u[i], x[i]);
+      out[i] = spec::gate(call, bounds, u[i], x[i]);
     }
   }
-  return out;
 }
 
 template <class T>
-Tensor<T> evaluate_binary(BinaryFunction f,
-                          const Tensor<T>& a,
-                          const Tensor<T>& b,
-                          const Shape& shape) {
-  Tensor<T> y = Tensor<T>::uninitialised(shape);
-  if (y.size() == 0) {
-    return y;
+void evaluate_binary(
+    BinaryFunction f, const Tensor<T>& a, const Tensor<T>& b, const Shape& shape, T* out) {
+  if (shape.elements().value_or(0) == 0) {
+    return;
   }
   const BroadcastLoop<2> loop(shape, {a.shape(), b.shape()});
-  T* out = y.mutable_data();
   if constexpr (KernelScalar<T>) {
     binary_kernel(f, a.data(), b.data(), out, loop);
   } else {
@@ -115,7 +111,6 @@ Tensor<T> evaluate_binary(BinaryFunction f,
       }
     }
   }
-  return y;
 }
 
 }  // namespace fenestra

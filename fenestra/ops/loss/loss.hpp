@@ -73,20 +73,17 @@ struct CrossEntropyGradPrimitive {
     const V p = apply_softmax(SoftmaxFunction::softmax, in[0], detail::class_axis(x));
     return sub(mul(p, reshape(in[1], kept)), place(in[1], data[0], x));
   }
+  Shape result_shape(const Shape&) const { return x; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> x_bar = Tensor<T>::uninitialised(x);
       cross_entropy_grad_kernel(in[0].data(),
                                 in[1].data(),
                                 data[0].indices().data(),
-                                x_bar.mutable_data(),
+                                out,
                                 axis_view(x, detail::class_axis(x)));
-      return {std::move(x_bar), {}};
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), out);
     }
   }
   template <class V>
@@ -113,19 +110,14 @@ struct CrossEntropyPrimitive {
     const V total = apply_softmax(SoftmaxFunction::logsumexp, in[0], detail::class_axis(x));
     return sub(reshape(total, lines), take(in[0], data[0], lines));
   }
+  Shape result_shape(const Shape&) const { return detail::without_classes(x); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> loss = Tensor<T>::uninitialised(detail::without_classes(x));
-      cross_entropy_kernel(in[0].data(),
-                           data[0].indices().data(),
-                           loss.mutable_data(),
-                           axis_view(x, detail::class_axis(x)));
-      return {std::move(loss), {}};
+      cross_entropy_kernel(
+          in[0].data(), data[0].indices().data(), out, axis_view(x, detail::class_axis(x)));
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), out);
     }
   }
   template <class V>
@@ -142,50 +134,62 @@ struct CrossEntropyPrimitive {
 
 namespace detail {
 
-/// The labels as flat indices into x, after checking shape and range.
-inline Selection label_cells(const Shape& x, const Selection& labels) {
+/// Throws unless labels of this form and shape go with x.
+inline void require_labels(const Shape& x, const SelectionType& labels) {
   if (x.rank() < 1 || x[class_axis(x)] < 1) {
     throw Error("cross_entropy",
                 {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank()},
                 "cross_entropy: x = " + to_string(x) +
                     " has no classes\n  fix: logits (N, C, ...) or (C,) with at least one class");
   }
-  if (labels.is_compact()) {
+  if (labels.form != SelectionForm::indices) {
     throw Error("cross_entropy",
                 {.code = ErrorCode::dtype_mismatch, .argument = Argument::indices},
                 "cross_entropy: labels are the winners of a pool, not classes\n  fix: pass "
                 "Tensor<Index>");
   }
-  const Tensor<Index>& given = labels.indices();
   const Shape needed = without_classes(x);
-  if (given.shape() != needed) {
+  if (labels.shape != needed) {
     throw Error("cross_entropy",
                 {.code = ErrorCode::shape_mismatch,
                  .argument = Argument::indices,
-                 .got = given.rank(),
+                 .got = labels.shape.rank(),
                  .needed = needed.rank()},
-                "cross_entropy: x = " + to_string(x) + ", labels = " + to_string(given.shape()) +
+                "cross_entropy: x = " + to_string(x) + ", labels = " + to_string(labels.shape) +
                     "\n  fix: labels of shape " + to_string(needed) +
                     ", the logits without their class axis");
   }
+}
+
+/// The labels as flat indices into x; shape and range have been checked.
+inline void write_label_cells(const Shape& x, const Tensor<Index>& labels, Index* out) noexcept {
   const AxisView view = axis_view(x, class_axis(x));
-  Tensor<Index> cells = Tensor<Index>::uninitialised(needed);
-  Index* out = cells.mutable_data();
+  for (Index i = 0; i < labels.size(); ++i) {
+    out[i] = (i / view.inner * view.extent + labels[i]) * view.inner + i % view.inner;
+  }
+}
+
+/// The labels as flat indices into x, after checking shape and range.
+inline Selection label_cells(const Shape& x, const Selection& labels) {
+  require_labels(x, labels.type());
+  const Tensor<Index>& given = labels.indices();
+  const Index classes = x[class_axis(x)];
   for (Index i = 0; i < given.size(); ++i) {
     const Index label = given[i];
-    if (label < 0 || label >= view.extent) {
+    if (label < 0 || label >= classes) {
       throw Error("cross_entropy",
                   {.code = ErrorCode::invalid_index,
                    .argument = Argument::indices,
                    .got = label,
-                   .needed = view.extent},
+                   .needed = classes},
                   "cross_entropy: label " + std::to_string(label) + " at element " +
                       std::to_string(i) + ", x = " + to_string(x) + " has " +
-                      std::to_string(view.extent) + " classes\n  fix: labels from 0 to " +
-                      std::to_string(view.extent - 1));
+                      std::to_string(classes) + " classes\n  fix: labels from 0 to " +
+                      std::to_string(classes - 1));
     }
-    out[i] = (i / view.inner * view.extent + label) * view.inner + i % view.inner;
   }
+  Tensor<Index> cells = Tensor<Index>::uninitialised(given.shape());
+  write_label_cells(x, given, cells.mutable_data());
   return cells;
 }
 

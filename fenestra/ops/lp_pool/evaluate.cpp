@@ -5,13 +5,25 @@
 namespace fenestra {
 
 template <KernelScalar T>
-void run_lp_pool(const LpPoolGeometry& g, const T* x, T* out) {
-  const LpProblem problem{g};
-  kernels::choose(lp_pool_candidates<T>(), problem).run(problem, {x, out});
+const LpKernel<T>& choose_lp_pool(const LpPoolGeometry& g) {
+  return kernels::choose(lp_pool_candidates<T>(), LpProblem{g});
 }
 
-template void run_lp_pool(const LpPoolGeometry&, const float*, float*);
-template void run_lp_pool(const LpPoolGeometry&, const double*, double*);
+template <KernelScalar T>
+void run_lp_pool(const LpKernel<T>& kernel, const LpPoolGeometry& g, const T* x, T* out) noexcept {
+  kernel.run({g}, {x, out});
+}
+
+template const LpKernel<float>& choose_lp_pool(const LpPoolGeometry&);
+template const LpKernel<double>& choose_lp_pool(const LpPoolGeometry&);
+template void run_lp_pool(const LpKernel<float>&,
+                          const LpPoolGeometry&,
+                          const float*,
+                          float*) noexcept;
+template void run_lp_pool(const LpKernel<double>&,
+                          const LpPoolGeometry&,
+                          const double*,
+                          double*) noexcept;
 
 std::vector<KernelChoice> lp_pool_kernels(const LpPoolGeometry& g) {
   std::vector<KernelChoice> choices;

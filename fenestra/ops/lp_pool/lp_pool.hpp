@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/avg_pool/avg_pool.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -14,6 +15,7 @@
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/lp_pool/geometry.hpp>
 #include <fenestra/ops/lp_pool/spec.hpp>
+#include <fenestra/ops/with_kernel.hpp>
 
 #include <limits>
 
@@ -22,24 +24,47 @@ namespace fenestra {
 /// Every candidate of every direction, for float and double.
 FENESTRA_API std::vector<KernelChoice> lp_pool_kernels(const LpPoolGeometry& g);
 
-/// Chooses a candidate and runs it; compiled for float and double. `out` is overwritten whole.
+struct LpProblem;
+template <class T>
+struct LpArguments;
+template <class T>
+using LpKernel = kernels::Candidate<LpProblem, LpArguments<T>>;
+
+/// Chooses a candidate, and runs one; compiled for float and double. `out` is overwritten whole.
 template <KernelScalar T>
-FENESTRA_API void run_lp_pool(const LpPoolGeometry& g, const T* x, T* out);
+FENESTRA_API const LpKernel<T>& choose_lp_pool(const LpPoolGeometry& g);
+template <KernelScalar T>
+FENESTRA_API void run_lp_pool(const LpKernel<T>& kernel,
+                              const LpPoolGeometry& g,
+                              const T* x,
+                              T* out) noexcept;
 
 struct LpPoolPrimitive {
   static constexpr std::string_view name = "lp_pool";
   LpPoolGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> y = Tensor<T>::uninitialised(g.pool.y_shape());
-      run_lp_pool(g, in[0].data(), y.mutable_data());
-      return {std::move(y), {}};
+      run_with(choose_lp_pool<T>(g), in, data, out, {});
     } else {
-      return {spec::lp_pool(in[0], g), {}};
+      store(spec::lp_pool(in[0], g), out);
     }
   }
+  template <KernelScalar T>
+  void run_with(const LpKernel<T>& kernel,
+                std::span<const Tensor<T>> in,
+                std::span<const Selection>,
+                T* out,
+                const SelectionBuffer&) const {
+    run_lp_pool(kernel, g, in[0].data(), out);
+  }
+  template <KernelScalar T>
+  WithKernel<LpPoolPrimitive, LpKernel<T>> prepare() const {
+    return {*this, &choose_lp_pool<T>(g)};
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>& s, const V& y_bar) const {
     return inner(s[0], window_spread(outer(*s.y, y_bar), g.pool));

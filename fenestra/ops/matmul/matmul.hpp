@@ -106,19 +106,17 @@ struct MatMulPrimitive {
   static constexpr std::string_view name = "matmul";
   MatMulGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.y; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    Tensor<T> y = Tensor<T>::uninitialised(g.y);
-    if (y.size() == 0) {
-      return {std::move(y), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (g.y.elements().value_or(0) == 0) {
+      return;
     }
     if constexpr (KernelScalar<T>) {
-      matmul_kernel(
-          g, in[0].data(), in[1].data(), g.has_bias ? in[2].data() : nullptr, y.mutable_data());
+      matmul_kernel(g, in[0].data(), in[1].data(), g.has_bias ? in[2].data() : nullptr, out);
     } else {
       const detail::BatchOffsets batch(g);
       const Index m = g.rows(), n = g.columns(), depth = g.depth();
-      T* out = y.mutable_data();
       for (Index s = 0; s < batch.count(); ++s) {
         const T* a = in[0].data() + batch(0, s) * m * depth;
         const T* b = in[1].data() + batch(1, s) * n * depth;
@@ -134,7 +132,10 @@ struct MatMulPrimitive {
         }
       }
     }
-    return {std::move(y), {}};
+  }
+  Index multiply_adds() const { return g.y.elements().value_or(0) * g.depth(); }
+  std::string attributes() const {
+    return std::string(g.options.transpose_a ? "a' " : "a ") + (g.options.transpose_b ? "b'" : "b");
   }
   /// With A = op(a), B = op(b): A_bar = y_bar B', B_bar = A' y_bar, transposed where the operand
   /// is.

@@ -1,25 +1,41 @@
-// Max pooling on float and double: chooses a candidate and runs it.
+// Max pooling on float and double: chooses candidates and runs them.
 #include <fenestra/ops/max_pool/kernels.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
 
 namespace fenestra {
 
 template <KernelScalar T>
-void run_max_pool(MaxPoolDirection direction,
+const MaxPoolKernel<T>& choose_max_pool(MaxPoolDirection direction, const MaxPoolGeometry& g) {
+  return kernels::choose(max_pool_candidates<T>(), {direction, g});
+}
+
+template <KernelScalar T>
+void run_max_pool(const MaxPoolKernel<T>& kernel,
+                  MaxPoolDirection direction,
                   const MaxPoolGeometry& g,
                   const T* in,
                   const WinnerTap* winners_in,
                   T* out,
-                  WinnerTap* winners_out) {
-  const MaxPoolProblem problem{direction, g};
-  kernels::choose(max_pool_candidates<T>(), problem)
-      .run(problem, {in, winners_in, out, winners_out});
+                  WinnerTap* winners_out) noexcept {
+  kernel.run({direction, g}, {in, winners_in, out, winners_out});
 }
 
-template void run_max_pool(
-    MaxPoolDirection, const MaxPoolGeometry&, const float*, const WinnerTap*, float*, WinnerTap*);
-template void run_max_pool(
-    MaxPoolDirection, const MaxPoolGeometry&, const double*, const WinnerTap*, double*, WinnerTap*);
+template const MaxPoolKernel<float>& choose_max_pool(MaxPoolDirection, const MaxPoolGeometry&);
+template const MaxPoolKernel<double>& choose_max_pool(MaxPoolDirection, const MaxPoolGeometry&);
+template void run_max_pool(const MaxPoolKernel<float>&,
+                           MaxPoolDirection,
+                           const MaxPoolGeometry&,
+                           const float*,
+                           const WinnerTap*,
+                           float*,
+                           WinnerTap*) noexcept;
+template void run_max_pool(const MaxPoolKernel<double>&,
+                           MaxPoolDirection,
+                           const MaxPoolGeometry&,
+                           const double*,
+                           const WinnerTap*,
+                           double*,
+                           WinnerTap*) noexcept;
 
 std::vector<KernelChoice> max_pool_kernels(const MaxPoolGeometry& g) {
   std::vector<KernelChoice> choices;

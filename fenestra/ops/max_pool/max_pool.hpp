@@ -3,27 +3,41 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/max_pool/geometry.hpp>
 #include <fenestra/ops/max_pool/spec.hpp>
 #include <fenestra/ops/max_pool/winners.hpp>
+#include <fenestra/ops/with_kernel.hpp>
+
+#include <utility>
 
 namespace fenestra {
 
 /// Every candidate of every direction, for float and double.
 FENESTRA_API std::vector<KernelChoice> max_pool_kernels(const MaxPoolGeometry& g);
 
-/// Chooses a candidate and runs it; compiled for float and double. Forward: `winners_out` may be
+struct MaxPoolProblem;
+template <class T>
+struct MaxPoolArguments;
+template <class T>
+using MaxPoolKernel = kernels::Candidate<MaxPoolProblem, MaxPoolArguments<T>>;
+
+/// Chooses a candidate, and runs one; compiled for float and double. Forward: `winners_out` may be
 /// null. Gather and scatter read `winners_in`. `out` is overwritten whole.
 template <KernelScalar T>
-FENESTRA_API void run_max_pool(MaxPoolDirection direction,
+FENESTRA_API const MaxPoolKernel<T>& choose_max_pool(MaxPoolDirection direction,
+                                                     const MaxPoolGeometry& g);
+template <KernelScalar T>
+FENESTRA_API void run_max_pool(const MaxPoolKernel<T>& kernel,
+                               MaxPoolDirection direction,
                                const MaxPoolGeometry& g,
                                const T* in,
                                const WinnerTap* winners_in,
                                T* out,
-                               WinnerTap* winners_out);
+                               WinnerTap* winners_out) noexcept;
 
 /// x_dot at the winners, or y_bar added to them.
 struct MaxPoolWinnersPrimitive {
@@ -34,24 +48,38 @@ struct MaxPoolWinnersPrimitive {
   std::string_view display_name() const {
     return direction == MaxPoolDirection::gather ? name : "max_pool_scatter";
   }
+  Shape result_shape(const Shape&) const {
+    return direction == MaxPoolDirection::gather ? g.pool.y_shape() : g.pool.x_shape();
+  }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     const bool gathers = direction == MaxPoolDirection::gather;
     const Selection& winners = data[0];
     if constexpr (KernelScalar<T>) {
       if (winners.is_compact()) {
-        Tensor<T> out = Tensor<T>::uninitialised(gathers ? g.pool.y_shape() : g.pool.x_shape());
-        run_max_pool(
-            direction, g, in[0].data(), winners.taps().data(), out.mutable_data(), nullptr);
-        return {std::move(out), {}};
+        return run_with(choose_max_pool<T>(direction, g), in, data, out, {});
       }
     }
     const Tensor<Index> indices = winner_indices(winners, g.pool);
-    return {gathers ? spec::max_pool_jvp(indices, in[0], g) : spec::max_pool_vjp(indices, in[0], g),
-            {}};
+    if (gathers) {
+      spec::gather(in[0].data(), indices.data(), g.pool.x_map(), g.pool.y_map(), out);
+    } else {
+      spec::scatter(in[0].data(), indices.data(), g.pool.x_map(), g.pool.y_map(), out);
+    }
   }
+  template <KernelScalar T>
+  void run_with(const MaxPoolKernel<T>& kernel,
+                std::span<const Tensor<T>> in,
+                std::span<const Selection> data,
+                T* out,
+                const SelectionBuffer&) const {
+    run_max_pool<T>(kernel, direction, g, in[0].data(), data[0].taps().data(), out, nullptr);
+  }
+  template <KernelScalar T>
+  WithKernel<MaxPoolWinnersPrimitive, MaxPoolKernel<T>> prepare() const {
+    return {*this, has_compact_winners(g.pool) ? &choose_max_pool<T>(direction, g) : nullptr};
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& bar) const {
     const bool gathers = direction == MaxPoolDirection::gather;
@@ -72,32 +100,44 @@ struct MaxPoolPrimitive {
   static constexpr std::string_view name = "max_pool";
   MaxPoolGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection>,
-                          bool keep) const {
+  SelectionType workspace() const {
+    const bool compact = KernelScalar<T> && has_compact_winners(g.pool);
+    return {compact ? SelectionForm::taps : SelectionForm::indices, g.pool.y_shape()};
+  }
+  template <class T>
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer& winners) const {
     if constexpr (KernelScalar<T>) {
-      if (!keep || has_compact_winners(g.pool)) {
-        Tensor<T> y = Tensor<T>::uninitialised(g.pool.y_shape());
-        Selection winners;
-        WinnerTap* taps = nullptr;
-        if (keep) {
-          auto tensor = Tensor<WinnerTap>::uninitialised(g.pool.y_shape());
-          taps = tensor.mutable_data();
-          winners = Selection(std::move(tensor));
-        }
-        run_max_pool<T>(
-            MaxPoolDirection::forward, g, in[0].data(), nullptr, y.mutable_data(), taps);
-        return {std::move(y), std::move(winners)};
+      if (winners.indices == nullptr) {
+        return run_with(choose_max_pool<T>(MaxPoolDirection::forward, g), in, data, out, winners);
       }
     }
-    if (!keep) {
-      return {spec::max_pool(in[0], g), {}};
+    if (winners.indices == nullptr) {
+      return store(spec::max_pool(in[0], g), out);
     }
-    Tensor<Index> indices = spec::max_pool_indices(in[0], g);
-    Tensor<T> y = spec::gather(in[0], indices, g.pool.x_map(), g.pool.y_map());
-    return {std::move(y), Selection(std::move(indices))};
+    spec::max_pool_indices(in[0].data(), g, winners.indices);
+    spec::gather(in[0].data(), winners.indices, g.pool.x_map(), g.pool.y_map(), out);
   }
+  template <KernelScalar T>
+  void run_with(const MaxPoolKernel<T>& kernel,
+                std::span<const Tensor<T>> in,
+                std::span<const Selection> data,
+                T* out,
+                const SelectionBuffer& winners) const {
+    if (winners.indices != nullptr) {
+      return run<T>(in, data, out, winners);
+    }
+    run_max_pool<T>(kernel, MaxPoolDirection::forward, g, in[0].data(), nullptr, out, winners.taps);
+  }
+  template <KernelScalar T>
+  WithKernel<MaxPoolPrimitive, MaxPoolKernel<T>> prepare() const {
+    return {*this, &choose_max_pool<T>(MaxPoolDirection::forward, g)};
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {
     return apply(MaxPoolWinnersPrimitive{MaxPoolDirection::scatter, g}, {y_bar}, {saved.workspace});
@@ -114,9 +154,12 @@ struct MaxPoolPrimitive {
 /// A pooled value and where each of its elements came from.
 template <Value V>
 struct MaxPoolResult {
+  /// Tensor<Index>, or what stands for it where V has no tensors yet.
+  using Indices =
+      decltype(winner_indices(std::declval<IndicesOf<V>>(), std::declval<PoolGeometry>()));
+
   V y;
-  Tensor<Index>
-      indices;  ///< flat over the spatial extents of one sample and channel; -1 where no cell won
+  Indices indices;  ///< flat over the spatial extents of one sample and channel; -1: no cell won
 };
 
 namespace detail {

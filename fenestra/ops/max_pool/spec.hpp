@@ -19,10 +19,7 @@ namespace fenestra::spec {
 /// The winning cell of every window, flat over the spatial extents of one sample and channel;
 /// `kNowhere` for none.
 template <OrderedScalar T>
-Tensor<Index> max_pool_indices(const Tensor<T>& x, const MaxPoolGeometry& g) {
-  require_shape("max_pool", "x", x, g.pool.x_shape());
-  Tensor<Index> indices(g.pool.y_shape(), kNowhere);
-  Index* out = indices.mutable_data();
+void max_pool_indices(const T* x, const MaxPoolGeometry& g, Index* out) {
   const T zero(0);
   for_each_window(g.pool, [&](Index n, Index c, Index o) {
     const T* best = nullptr;
@@ -32,7 +29,7 @@ Tensor<Index> max_pool_indices(const Tensor<T>& x, const MaxPoolGeometry& g) {
       if (!real && (g.pad_cells == PadCells::ignore || !tap.declared)) {
         return;
       }
-      const T* candidate = real ? x.data() + g.pool.x_map().at(n, c, tap.cell) : &zero;
+      const T* candidate = real ? x + g.pool.x_map().at(n, c, tap.cell) : &zero;
       if (best != nullptr && !beats(*candidate, *best)) {
         return;
       }
@@ -41,6 +38,12 @@ Tensor<Index> max_pool_indices(const Tensor<T>& x, const MaxPoolGeometry& g) {
     });
     out[g.pool.y_map().at(n, c, o)] = winner;
   });
+}
+template <OrderedScalar T>
+Tensor<Index> max_pool_indices(const Tensor<T>& x, const MaxPoolGeometry& g) {
+  require_shape("max_pool", "x", x, g.pool.x_shape());
+  auto indices = Tensor<Index>::uninitialised(g.pool.y_shape());
+  max_pool_indices(x.data(), g, indices.mutable_data());
   return indices;
 }
 

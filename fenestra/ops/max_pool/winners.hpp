@@ -6,6 +6,7 @@
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace fenestra {
@@ -36,15 +37,10 @@ enum class MaxPoolDirection {
   scatter,  ///< y_bar, winners -> x_bar
 };
 
-/// Winners as flat cells of one sample and channel, the form people see.
-inline Tensor<Index> winner_indices(const Selection& winners, const PoolGeometry& g) {
-  if (!winners.is_compact()) {
-    return winners.indices();
-  }
-  Tensor<Index> indices(g.y_shape(), spec::kNowhere);
-  Index* out = indices.mutable_data();
-  const Tensor<WinnerTap>& taps = winners.taps();
+/// Compact winners as flat cells of one sample and channel, the form people see.
+inline void expand_winners(const WinnerTap* taps, const PoolGeometry& g, Index* out) {
   const ActivationMap map = g.y_map();
+  std::fill_n(out, map.batch * map.channels * map.cells, spec::kNowhere);
   for (Index o = 0; o < map.cells; ++o) {
     for_each_tap(g.windows, o, [&](const Tap& tap) {
       if (tap.cell < 0) {
@@ -60,6 +56,14 @@ inline Tensor<Index> winner_indices(const Selection& winners, const PoolGeometry
       }
     });
   }
+}
+
+inline Tensor<Index> winner_indices(const Selection& winners, const PoolGeometry& g) {
+  if (!winners.is_compact()) {
+    return winners.indices();
+  }
+  auto indices = Tensor<Index>::uninitialised(g.y_shape());
+  expand_winners(winners.taps().data(), g, indices.mutable_data());
   return indices;
 }
 

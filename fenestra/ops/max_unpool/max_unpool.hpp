@@ -14,15 +14,17 @@ struct PlacementPrimitive {
   bool reads_back = false;
 
   std::string_view display_name() const { return reads_back ? "max_unpool_gather" : name; }
+  Shape result_shape(const Shape&) const { return reads_back ? g.x_shape() : g.y_shape(); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
-    const Tensor<Index>& indices = data[0].indices();
-    return {reads_back ? spec::gather(in[0], indices, g.y_map(), g.x_map())
-                       : spec::scatter(in[0], indices, g.y_map(), g.x_map(), g.y_shape()),
-            {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+    const Index* indices = data[0].indices().data();
+    if (reads_back) {
+      spec::gather(in[0].data(), indices, g.y_map(), g.x_map(), out);
+    } else {
+      spec::scatter(in[0].data(), indices, g.y_map(), g.x_map(), out);
+    }
   }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& bar) const {
     return apply(PlacementPrimitive{g, !reads_back}, {bar}, {saved.data[0]});
@@ -44,17 +46,29 @@ V max_unpool(const V& x,
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
   return apply(PlacementPrimitive{g}, {x}, {IndicesOf<V>(spec::last_writers(indices, g))});
 }
-
+/// With indices that are no tensor yet: `last_writers` for them is found by their type.
 template <Value V>
-V max_unpool1d(const V& x, const Tensor<Index>& indices, const MaxUnpoolOptions& options) {
+  requires requires(const IndicesOf<V>& indices, const MaxUnpoolGeometry& g) {
+    last_writers(indices, g);
+  }
+V max_unpool(const V& x,
+             const IndicesOf<V>& indices,
+             const MaxUnpoolOptions& options,
+             int named_rank = 0) {
+  const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
+  return apply(PlacementPrimitive{g}, {x}, {last_writers(indices, g)});
+}
+
+template <Value V, class I>
+V max_unpool1d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
   return max_unpool(x, indices, options, 1);
 }
-template <Value V>
-V max_unpool2d(const V& x, const Tensor<Index>& indices, const MaxUnpoolOptions& options) {
+template <Value V, class I>
+V max_unpool2d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
   return max_unpool(x, indices, options, 2);
 }
-template <Value V>
-V max_unpool3d(const V& x, const Tensor<Index>& indices, const MaxUnpoolOptions& options) {
+template <Value V, class I>
+V max_unpool3d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
   return max_unpool(x, indices, options, 3);
 }
 

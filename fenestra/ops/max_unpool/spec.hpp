@@ -13,29 +13,47 @@
 #include <fenestra/spec/scalar.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace fenestra::spec {
 
-/// Validates `indices` (a cell of y, or `kNowhere`) and replaces all but the last of duplicates by
-/// `kNowhere`.
+/// Replaces all but the last of equal indices of a sample and channel by `kNowhere`. `taken` has
+/// room for the cells of y.
+inline void drop_overwritten(Index* indices, const MaxUnpoolGeometry& g, std::uint8_t* taken) {
+  const ActivationMap map = g.x_map();
+  for (Index n = 0; n < map.batch; ++n) {
+    for (Index c = 0; c < map.channels; ++c) {
+      std::fill_n(taken, g.y_map().cells, std::uint8_t{0});
+      for (Index i = map.cells - 1; i >= 0; --i) {
+        Index& index = indices[map.at(n, c, i)];
+        if (index == kNowhere) {
+          continue;
+        }
+        if (taken[index] != 0) {
+          index = kNowhere;
+        } else {
+          taken[index] = 1;
+        }
+      }
+    }
+  }
+}
+
+/// Validates `indices` (a cell of y, or `kNowhere`) and keeps the last of duplicates.
 inline Tensor<Index> last_writers(const Tensor<Index>& indices, const MaxUnpoolGeometry& g) {
   require_shape("max_unpool", "indices", indices, g.x_shape());
   Tensor<Index> result = indices;
   Index* out = result.mutable_data();
   const ActivationMap map = g.x_map();
   const Index cells = g.y_map().cells;
-  std::vector<bool> taken(static_cast<std::size_t>(cells));
   for (Index n = 0; n < map.batch; ++n) {
     for (Index c = 0; c < map.channels; ++c) {
-      taken.assign(taken.size(), false);
       for (Index i = map.cells - 1; i >= 0; --i) {
-        Index& index = out[map.at(n, c, i)];
-        if (index == kNowhere) {
-          continue;
-        }
-        if (index < 0 || index >= cells) {
+        const Index index = out[map.at(n, c, i)];
+        if (index != kNowhere && (index < 0 || index >= cells)) {
           throw Error("max_unpool",
                       {.code = ErrorCode::invalid_index,
                        .argument = Argument::indices,
@@ -47,14 +65,11 @@ inline Tensor<Index> last_writers(const Tensor<Index>& indices, const MaxUnpoolG
                           " has " + std::to_string(cells) + " cells\n  fix: indices from 0 to " +
                           std::to_string(cells - 1) + ", or -1 for nowhere");
         }
-        if (taken[static_cast<std::size_t>(index)]) {
-          index = kNowhere;
-        } else {
-          taken[static_cast<std::size_t>(index)] = true;
-        }
       }
     }
   }
+  std::vector<std::uint8_t> taken(static_cast<std::size_t>(cells));
+  drop_overwritten(out, g, taken.data());
   return result;
 }
 

@@ -16,6 +16,7 @@
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/spec/problem.hpp>
 
 #include <string>
 #include <utility>
@@ -65,6 +66,10 @@ V inverse_deviation(const V& var, double eps) {
   return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
 }
 
+inline std::string norm_attributes(const NormGeometry& g) {
+  return "stat " + to_string(g.stat) + " eps=" + problem_text(g.eps);
+}
+
 /// Flat indices of row `row` of a (2, n) tensor.
 inline Selection row_cells(Index row, Index n) {
   Tensor<Index> cells = Tensor<Index>::uninitialised(Shape{n});
@@ -101,19 +106,20 @@ struct NormVariancePrimitive {
   static constexpr std::string_view name = "norm_variance";
   NormGeometry g;
 
+  std::string attributes() const { return detail::norm_attributes(g); }
+
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
     const V deviation = sub(in[0], in[1]);
     return divide_by_count(sum_to(mul(deviation, deviation), g.stat), g.count);
   }
+  Shape result_shape(const Shape&) const { return g.stat; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> var = Tensor<T>::uninitialised(g.stat);
-      norm_variance_kernel(g, in[0].data(), in[1].data(), var.mutable_data());
-      return {std::move(var), {}};
+      norm_variance_kernel(g, in[0].data(), in[1].data(), out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>
@@ -137,6 +143,10 @@ struct NormSumsPrimitive {
   NormGeometry g;
   bool over_affine = false;
 
+  std::string attributes() const {
+    return detail::norm_attributes(g) + (over_affine ? " over affine" : " over groups");
+  }
+
   const Shape& target() const { return over_affine ? g.affine : g.stat; }
 
   template <class V>
@@ -145,20 +155,13 @@ struct NormSumsPrimitive {
     return detail::pair_of(
         sum_to(in[0], target()), sum_to(mul(in[0], h), target()), target().elements().value_or(0));
   }
+  Shape result_shape(const Shape&) const { return Shape{2, target().elements().value_or(0)}; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> sums = Tensor<T>::uninitialised(Shape{2, target().elements().value_or(0)});
-      norm_sums_kernel(g,
-                       over_affine,
-                       in[0].data(),
-                       in[1].data(),
-                       in[2].data(),
-                       in[3].data(),
-                       sums.mutable_data());
-      return {std::move(sums), {}};
+      norm_sums_kernel(g, over_affine, in[0].data(), in[1].data(), in[2].data(), in[3].data(), out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>
@@ -179,6 +182,10 @@ struct NormInputGradPrimitive {
   static constexpr std::string_view name = "norm_input_grad";
   NormGeometry g;
 
+  std::string attributes() const { return detail::norm_attributes(g); }
+  /// Element by element, given the sums.
+  static constexpr bool may_overwrite(int i) { return i < 2; }
+
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
     const V r = detail::inverse_deviation(in[3], g.eps);
@@ -188,10 +195,10 @@ struct NormInputGradPrimitive {
     const V inner = sub(sub(in[0], mean_v), mul(h, mean_vh));
     return mul(inner, in.size() > 5 ? V(mul(r, in[5])) : r);
   }
+  Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> x_bar = Tensor<T>::uninitialised(g.view);
       norm_input_grad_kernel(g,
                              in[0].data(),
                              in[1].data(),
@@ -199,10 +206,9 @@ struct NormInputGradPrimitive {
                              in[3].data(),
                              in[4].data(),
                              in.size() > 5 ? in[5].data() : nullptr,
-                             x_bar.mutable_data());
-      return {std::move(x_bar), {}};
+                             out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>
@@ -227,15 +233,19 @@ struct NormalisePrimitive {
   NormGeometry g;
   bool given = false;
 
+  std::string attributes() const { return detail::norm_attributes(g) + (given ? " given" : ""); }
+  /// Element by element, given the statistics.
+  static constexpr bool may_overwrite(int i) { return i == 0; }
+
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
     const V h = mul(sub(in[0], in[1]), detail::inverse_deviation(in[2], g.eps));
     return in.size() > 3 ? V(add(mul(h, in[3]), in[4])) : h;
   }
+  Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> y = Tensor<T>::uninitialised(g.view);
       const bool affine = in.size() > 3;
       normalise_kernel(g,
                        in[0].data(),
@@ -243,10 +253,9 @@ struct NormalisePrimitive {
                        in[2].data(),
                        affine ? in[3].data() : nullptr,
                        affine ? in[4].data() : nullptr,
-                       y.mutable_data());
-      return {std::move(y), {}};
+                       out);
     } else {
-      return {compose<Tensor<T>>({in.begin(), in.end()}, {}), {}};
+      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
     }
   }
   template <class V>

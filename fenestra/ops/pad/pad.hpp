@@ -12,7 +12,9 @@
 #include <fenestra/ops/resize/axis_map.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/spec/options.hpp>
+#include <fenestra/spec/problem.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
@@ -97,6 +99,13 @@ struct PadGeometry {
   }
   friend bool operator==(const PadGeometry&, const PadGeometry&) = default;
 };
+
+/// "reflect low (0, 1) high (0, 2)", what the shapes do not say.
+inline std::string to_string(const PadGeometry& g) {
+  return std::string(pad_mode_name(g.mode)) +
+         (g.mode == PadMode::constant ? " " + problem_text(g.value) : "") + " low " +
+         to_string(g.low) + " high " + to_string(g.high);
+}
 
 namespace detail {
 
@@ -206,28 +215,39 @@ struct PadPrimitive {
   static constexpr std::string_view name = "pad";
   PadGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.y(); }
+  /// Of the modes that repeat cells.
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    if (g.adds_constants()) {
-      Tensor<T> y(g.y(), from_double<T>(g.value));
-      const StridedRegion to = strided(y.shape(), g.interior());
-      if (in[0].size() > 0) {
-        copy_region(in[0].data(),
-                    strided(g.x, whole_region(g.x)).strides,
-                    y.mutable_data() + to.offset,
-                    to.strides,
-                    g.x);
-      }
-      return {std::move(y), {}};
-    }
-    Tensor<T> y = in[0];
+  AxisSteps<T> steps() const {
+    Shape shape = g.x;
+    AxisSteps<T> result{{}, shape.elements().value_or(0), false};
     for (int axis = g.x.rank() - 1; axis >= 0; --axis) {
       if (g.pads(axis)) {
-        y = map_axis(y, axis, g.map(axis));
+        result.steps.emplace_back(shape, axis, g.map(axis), false);
       }
     }
-    return {std::move(y), {}};
+    return result;
   }
+  template <class T>
+  void add_constants(const T* x, T* out) const {
+    const Shape y = g.y();
+    std::fill_n(out, y.elements().value_or(0), from_double<T>(g.value));
+    const StridedRegion to = strided(y, g.interior());
+    if (g.x.elements().value_or(0) > 0) {
+      copy_region(x, strided(g.x, whole_region(g.x)).strides, out + to.offset, to.strides, g.x);
+    }
+  }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (g.adds_constants()) {
+      add_constants(in[0].data(), out);
+    } else {
+      steps<T>().run(in[0].data(), out);
+    }
+  }
+  std::string attributes() const { return to_string(g); }
+  template <KernelScalar T>
+  auto prepare() const;
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>
@@ -242,21 +262,30 @@ struct PadAdjointPrimitive {
   static constexpr std::string_view name = "pad_adjoint";
   PadGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.x; }
+  /// Of the modes that repeat cells.
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool keep) const {
-    if (g.adds_constants()) {
-      return SlicePrimitive{g.y(), g.interior()}.eval(in, data, keep);
-    }
-    Tensor<T> x = in[0];
+  AxisSteps<T> steps() const {
+    Shape shape = g.y();
+    AxisSteps<T> result{{}, shape.elements().value_or(0), true};
     for (int axis = 0; axis < g.x.rank(); ++axis) {
       if (g.pads(axis)) {
-        x = map_axis_adjoint(x, axis, g.map(axis));
+        result.steps.emplace_back(shape, axis, g.map(axis), true);
       }
     }
-    return {std::move(x), {}};
+    return result;
   }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+    if (g.adds_constants()) {
+      SlicePrimitive{g.y(), g.interior()}.run(in, data, out);
+    } else {
+      steps<T>().run(in[0].data(), out);
+    }
+  }
+  std::string attributes() const { return to_string(g); }
+  template <KernelScalar T>
+  auto prepare() const;
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(PadPrimitive{g.linear()}, {y_bar});
@@ -268,6 +297,36 @@ struct PadAdjointPrimitive {
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const PadAdjointPrimitive&, const PadAdjointPrimitive&) = default;
 };
+
+/// With the maps of repeated cells made once.
+template <class P, class T>
+struct PreparedPad {
+  P primitive;
+  AxisSteps<T> steps;
+
+  std::size_t scratch_bytes() const { return steps.scratch_bytes(); }
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&,
+           void* scratch) const {
+    if (primitive.g.adds_constants()) {
+      primitive.run(in, data, out);
+    } else {
+      steps.run(in[0].data(), out, static_cast<T*>(scratch));
+    }
+  }
+};
+
+template <KernelScalar T>
+auto PadPrimitive::prepare() const {
+  return PreparedPad<PadPrimitive, T>{*this, g.adds_constants() ? AxisSteps<T>{} : steps<T>()};
+}
+template <KernelScalar T>
+auto PadAdjointPrimitive::prepare() const {
+  return PreparedPad<PadAdjointPrimitive, T>{*this,
+                                             g.adds_constants() ? AxisSteps<T>{} : steps<T>()};
+}
 
 template <class V>
 V PadPrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {

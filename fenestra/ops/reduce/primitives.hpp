@@ -12,6 +12,7 @@
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace fenestra {
@@ -30,18 +31,16 @@ struct SumToPrimitive {
   Shape from;
   Shape to;
 
+  Shape result_shape(const Shape&) const { return to; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> y = Tensor<T>::uninitialised(to);
-      sum_to_kernel(in[0].data(), y.mutable_data(), from, to);
-      return {std::move(y), {}};
+      sum_to_kernel(in[0].data(), out, from, to);
     } else {
-      Tensor<T> y(to);
+      std::fill_n(out, to.elements().value_or(0), T(0));
       if (in[0].size() == 0) {
-        return {std::move(y), {}};
+        return;
       }
-      T* out = y.mutable_data();
       const BroadcastLoop<2> loop(from, {from, to});
       const Index n = loop.inner();
       for (Index run = 0; run < loop.outer(); ++run) {
@@ -52,7 +51,6 @@ struct SumToPrimitive {
           cell = cell + x[i];
         }
       }
-      return {std::move(y), {}};
     }
   }
   template <class V>
@@ -72,13 +70,12 @@ struct BroadcastToPrimitive {
   Shape from;
   Shape to;
 
+  Shape result_shape(const Shape&) const { return to; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    Tensor<T> y = Tensor<T>::uninitialised(to);
-    if (y.size() == 0) {
-      return {std::move(y), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (to.elements().value_or(0) == 0) {
+      return;
     }
-    T* out = y.mutable_data();
     const BroadcastLoop<1> loop(to, {from});
     const Index n = loop.inner();
     const Index step = loop.inner_step(0);
@@ -88,7 +85,6 @@ struct BroadcastToPrimitive {
         out[run * n + i] = x[i * step];
       }
     }
-    return {std::move(y), {}};
   }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {

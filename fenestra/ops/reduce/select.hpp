@@ -11,7 +11,7 @@
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/spec/scalar.hpp>
 
-#include <string>
+#include <algorithm>
 
 namespace fenestra {
 
@@ -27,17 +27,14 @@ struct TakePrimitive {
   Shape from;
   Shape to;
 
+  Shape result_shape(const Shape&) const { return to; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
-    Tensor<T> y = Tensor<T>::uninitialised(to);
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     const Index* cells = data[0].indices().data();
-    T* out = y.mutable_data();
-    for (Index i = 0; i < y.size(); ++i) {
+    const Index n = to.elements().value_or(0);
+    for (Index i = 0; i < n; ++i) {
       out[i] = in[0][cells[i]];
     }
-    return {std::move(y), {}};
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {
@@ -56,17 +53,14 @@ struct PlacePrimitive {
   Shape from;
   Shape to;
 
+  Shape result_shape(const Shape&) const { return to; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection> data,
-                          bool) const {
-    Tensor<T> x(to);
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+    std::fill_n(out, to.elements().value_or(0), T(0));
     const Index* cells = data[0].indices().data();
-    T* out = x.mutable_data();
     for (Index i = 0; i < in[0].size(); ++i) {
       out[cells[i]] = out[cells[i]] + in[0][i];
     }
-    return {std::move(x), {}};
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {
@@ -96,24 +90,30 @@ struct MaxToPrimitive {
   Shape from;
   Shape to;
 
+  Shape result_shape(const Shape&) const { return to; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in,
-                          std::span<const Selection>,
-                          bool keep) const {
-    // A scalar without a total order (an interval) has an enclosed maximum, but a winner only where
-    // there is no doubt; without derivatives none is asked for.
-    if constexpr (!TotallyOrdered<T>) {
-      if (!keep) {
-        return {enclosed_maximum(in[0]), {}};
+  SelectionType workspace() const {
+    return {SelectionForm::indices, to};
+  }
+  template <class T>
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer& winners) const {
+    const Index n = to.elements().value_or(0);
+    if (winners.indices == nullptr) {
+      return find_maximum(in[0], out);
+    }
+    std::fill_n(winners.indices, n, Index{-1});
+    for_each_element([&](Index i, Index o) {
+      Index& winner = winners.indices[o];
+      if (winner < 0 || beats(in[0][i], in[0][winner])) {
+        winner = i;
       }
+    });
+    for (Index i = 0; i < n; ++i) {
+      out[i] = in[0][winners.indices[i]];
     }
-    Tensor<Index> winners = winners_of(in[0]);
-    Tensor<T> y = Tensor<T>::uninitialised(to);
-    T* out = y.mutable_data();
-    for (Index i = 0; i < y.size(); ++i) {
-      out[i] = in[0][winners[i]];
-    }
-    return {std::move(y), keep ? Selection(std::move(winners)) : Selection()};
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {
@@ -127,6 +127,17 @@ struct MaxToPrimitive {
   friend bool operator==(const MaxToPrimitive&, const MaxToPrimitive&) = default;
 
  private:
+  /// The first element of x that is reduced to element `o`: every reduced axis is at 0.
+  Index first_cell(Index o) const {
+    Index cell = 0;
+    Index stride = 1;
+    for (int axis = to.rank() - 1; axis >= 0; --axis) {
+      cell += o % to[axis] * stride;
+      o /= to[axis];
+      stride *= from[axis];
+    }
+    return cell;
+  }
   /// Calls visit(element of x, element of y), x in row-major order.
   template <class F>
   void for_each_element(F&& visit) const {
@@ -142,28 +153,23 @@ struct MaxToPrimitive {
       }
     }
   }
+  /// Without winners. A scalar without a total order (an interval) has an enclosed maximum, but a
+  /// winner only where there is no doubt.
   template <class T>
-  Tensor<Index> winners_of(const Tensor<T>& x) const {
-    Tensor<Index> winners(to, Index{-1});
-    Index* winner = winners.mutable_data();
+  void find_maximum(const Tensor<T>& x, T* out) const {
+    const Index n = to.elements().value_or(0);
+    for (Index o = 0; o < n; ++o) {
+      out[o] = x[first_cell(o)];
+    }
     for_each_element([&](Index i, Index o) {
-      if (winner[o] < 0 || beats(x[i], x[winner[o]])) {
-        winner[o] = i;
+      if constexpr (TotallyOrdered<T>) {
+        if (beats(x[i], out[o])) {
+          out[o] = x[i];
+        }
+      } else {
+        out[o] = scalar_max(out[o], x[i]);
       }
     });
-    return winners;
-  }
-  template <class T>
-  Tensor<T> enclosed_maximum(const Tensor<T>& x) const {
-    Tensor<T> y(to);
-    Tensor<bool> seen(to, false);
-    T* out = y.mutable_data();
-    bool* any = seen.mutable_data();
-    for_each_element([&](Index i, Index o) {
-      out[o] = any[o] ? scalar_max(out[o], x[i]) : x[i];
-      any[o] = true;
-    });
-    return y;
   }
 };
 

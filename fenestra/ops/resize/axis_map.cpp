@@ -78,8 +78,10 @@ void apply_transposed_to_line(const T* from,
 }  // namespace
 
 template <KernelScalar T>
-void axis_map_kernel(const T* x, T* y, const MappedAxis& view, const AxisMap& map) {
-  const auto weights = map_weights<T>(map);
+void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) noexcept {
+  const AxisMap& map = step.map;
+  const auto& weights = step.weights;
+  const MappedAxis& view = step.view;
   const Index inner = view.inner;
   for_each_piece(view, map.out(), [&](Index block, Index lane, Index lanes) {
     const T* from = x + block * map.in * inner + lane;
@@ -105,8 +107,10 @@ void axis_map_kernel(const T* x, T* y, const MappedAxis& view, const AxisMap& ma
 }
 
 template <KernelScalar T>
-void axis_map_adjoint_kernel(const T* y, T* x, const MappedAxis& view, const AxisMap& map) {
-  const auto weights = map_weights<T>(map);
+void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) noexcept {
+  const AxisMap& map = step.map;
+  const auto& weights = step.weights;
+  const MappedAxis& view = step.view;
   const Index inner = view.inner;
   for_each_piece(view, map.in + map.out(), [&](Index block, Index lane, Index lanes) {
     const T* from = y + block * map.out() * inner + lane;
@@ -141,18 +145,15 @@ void axis_map_adjoint_kernel(const T* y, T* x, const MappedAxis& view, const Axi
   });
 }
 
-template FENESTRA_API void axis_map_kernel(const float*, float*, const MappedAxis&, const AxisMap&);
+template FENESTRA_API void axis_map_kernel(const float*, float*, const AxisStep<float>&) noexcept;
 template FENESTRA_API void axis_map_kernel(const double*,
                                            double*,
-                                           const MappedAxis&,
-                                           const AxisMap&);
+                                           const AxisStep<double>&) noexcept;
 template FENESTRA_API void axis_map_adjoint_kernel(const float*,
                                                    float*,
-                                                   const MappedAxis&,
-                                                   const AxisMap&);
+                                                   const AxisStep<float>&) noexcept;
 template FENESTRA_API void axis_map_adjoint_kernel(const double*,
                                                    double*,
-                                                   const MappedAxis&,
-                                                   const AxisMap&);
+                                                   const AxisStep<double>&) noexcept;
 
 }  // namespace fenestra

@@ -8,6 +8,7 @@
 
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/spec/scalar.hpp>
+#include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
@@ -73,72 +74,120 @@ std::vector<std::pair<T, T>> map_weights(const AxisMap& map) {
   return weights;
 }
 
+/// A map on one axis of a tensor, or its adjoint, with everything worked out that the elements do
+/// not decide.
+template <class T>
+struct AxisStep {
+  AxisMap map;
+  std::vector<std::pair<T, T>> weights;
+  MappedAxis view;
+  Index size = 0;  ///< elements of the result
+
+  /// Turns `shape` into the shape of the result.
+  AxisStep(Shape& shape, int axis, AxisMap axis_map, bool adjoint)
+      : map(std::move(axis_map)), weights(map_weights<T>(map)), view(shape, axis) {
+    shape[axis] = adjoint ? map.in : map.out();
+    size = shape.elements().value_or(0);
+  }
+};
+
 // Compiled for float and double in axis_map.cpp. x is (outer, map.in, inner), y is (outer, map.out,
 // inner).
 template <KernelScalar T>
-void axis_map_kernel(const T* x, T* y, const MappedAxis& view, const AxisMap& map);
+void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) noexcept;
 /// y is the input, x the result, which need not be zero before.
 template <KernelScalar T>
-void axis_map_adjoint_kernel(const T* y, T* x, const MappedAxis& view, const AxisMap& map);
+void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) noexcept;
 
-/// The map applied to axis `axis` of x.
 template <class T>
-Tensor<T> map_axis(const Tensor<T>& x, int axis, const AxisMap& map) {
-  Shape shape = x.shape();
-  shape[axis] = map.out();
-  Tensor<T> y = Tensor<T>::uninitialised(shape);
-  const MappedAxis view(shape, axis);
-  T* out = y.mutable_data();
+void map_axis(const T* x, T* y, const AxisStep<T>& step) {
   if constexpr (KernelScalar<T>) {
-    axis_map_kernel(x.data(), out, view, map);
+    axis_map_kernel(x, y, step);
   } else {
-    const auto weights = map_weights<T>(map);
-    for (Index i = 0; i < y.size(); ++i) {
+    const auto& [map, weights, view, size] = step;
+    for (Index i = 0; i < size; ++i) {
       const Index block = i / view.inner / map.out() * map.in;
       const auto o = static_cast<std::size_t>(i / view.inner % map.out());
       const Index lane = i % view.inner;
       const T& a = x[(block + map.first[o]) * view.inner + lane];
       if (map.selects()) {
-        out[i] = a;
+        y[i] = a;
       } else {
-        out[i] = weights[o].first * a +
-                 weights[o].second * x[(block + map.second[o]) * view.inner + lane];
+        y[i] = weights[o].first * a +
+               weights[o].second * x[(block + map.second[o]) * view.inner + lane];
       }
     }
   }
-  return y;
 }
 
 /// The adjoint: every output cell's value, weighted, added to the cells it read, in the order of
 /// the output cells.
 template <class T>
-Tensor<T> map_axis_adjoint(const Tensor<T>& y, int axis, const AxisMap& map) {
-  Shape shape = y.shape();
-  shape[axis] = map.in;
-  const MappedAxis view(shape, axis);
+void map_axis_adjoint(const T* y, T* x, const AxisStep<T>& step) {
   if constexpr (KernelScalar<T>) {
-    Tensor<T> x = Tensor<T>::uninitialised(shape);
-    axis_map_adjoint_kernel(y.data(), x.mutable_data(), view, map);
-    return x;
+    axis_map_adjoint_kernel(y, x, step);
   } else {
-    Tensor<T> x(shape);
-    T* out = x.mutable_data();
-    const auto weights = map_weights<T>(map);
-    for (Index i = 0; i < y.size(); ++i) {
+    const auto& [map, weights, view, size] = step;
+    std::fill_n(x, size, T(0));
+    const Index inputs = view.outer * map.out() * view.inner;
+    for (Index i = 0; i < inputs; ++i) {
       const Index block = i / view.inner / map.out() * map.in;
       const auto o = static_cast<std::size_t>(i / view.inner % map.out());
       const Index lane = i % view.inner;
-      T& a = out[(block + map.first[o]) * view.inner + lane];
+      T& a = x[(block + map.first[o]) * view.inner + lane];
       if (map.selects()) {
         a = a + y[i];
       } else {
         a = a + weights[o].first * y[i];
-        T& b = out[(block + map.second[o]) * view.inner + lane];
+        T& b = x[(block + map.second[o]) * view.inner + lane];
         b = b + weights[o].second * y[i];
       }
     }
-    return x;
   }
 }
+
+/// Maps on several axes, one after another.
+template <class T>
+struct AxisSteps {
+  std::vector<AxisStep<T>> steps;
+  Index size = 0;  ///< elements of the input
+  bool adjoint = false;
+
+  /// Elements of each of the two buffers between steps.
+  Index between() const {
+    Index most = 0;
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+      most = std::max(most, steps[i].size);
+    }
+    return most;
+  }
+  std::size_t scratch_bytes() const { return static_cast<std::size_t>(2 * between()) * sizeof(T); }
+  /// `spare` has `scratch_bytes`; it may be null where they are 0.
+  void run(const T* x, T* out, T* spare) const {
+    if (steps.empty()) {
+      std::copy_n(x, size, out);
+      return;
+    }
+    T* buffers[2] = {spare, spare + between()};
+    const T* from = x;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      T* to = i + 1 == steps.size() ? out : buffers[i % 2];
+      adjoint ? map_axis_adjoint(from, to, steps[i]) : map_axis(from, to, steps[i]);
+      from = to;
+    }
+  }
+  /// As a compiled program runs it.
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&,
+           void* scratch) const {
+    run(in[0].data(), out, static_cast<T*>(scratch));
+  }
+  void run(const T* x, T* out) const {
+    Tensor<T> spare = Tensor<T>::uninitialised(Shape{2 * between()});
+    run(x, out, spare.mutable_data());
+  }
+};
 
 }  // namespace fenestra

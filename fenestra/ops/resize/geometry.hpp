@@ -103,6 +103,16 @@ struct ResizeGeometry {
   }
 };
 
+/// What the shapes do not say: mode, alignment, and the steps where they are not in/out.
+inline std::string to_string(const ResizeGeometry& g) {
+  std::string text = g.mode == ResizeMode::nearest ? "nearest" : "bilinear";
+  text += g.align_corners ? " align_corners step" : " step";
+  for (const ResizeAxis& axis : g.axes) {
+    text += " " + std::to_string(axis.step.num) + "/" + std::to_string(axis.step.den);
+  }
+  return text;
+}
+
 inline AxisMap ResizeGeometry::map(int axis) const {
   const ResizeAxis& a = axes[static_cast<std::size_t>(axis)];
   AxisMap map;

@@ -19,18 +19,29 @@ struct ResizePrimitive {
   static constexpr std::string_view name = "resize";
   ResizeGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.y_shape(); }
   /// The last axis first: where an image grows, the map without contiguous runs sees the fewest
   /// cells.
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    Tensor<T> y = in[0];
+  AxisSteps<T> steps() const {
+    Shape shape = g.x_shape();
+    AxisSteps<T> result{{}, shape.elements().value_or(0), false};
     for (int axis = g.rank() - 1; axis >= 0; --axis) {
       if (!g.keeps(axis)) {
-        y = map_axis(y, g.tensor_axis(axis), g.map(axis));
+        result.steps.emplace_back(shape, g.tensor_axis(axis), g.map(axis), false);
       }
     }
-    return {std::move(y), {}};
+    return result;
   }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    steps<T>().run(in[0].data(), out);
+  }
+  template <KernelScalar T>
+  AxisSteps<T> prepare() const {
+    return steps<T>();
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>
@@ -45,16 +56,27 @@ struct ResizeAdjointPrimitive {
   static constexpr std::string_view name = "resize_adjoint";
   ResizeGeometry g;
 
+  Shape result_shape(const Shape&) const { return g.x_shape(); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    Tensor<T> x = in[0];
+  AxisSteps<T> steps() const {
+    Shape shape = g.y_shape();
+    AxisSteps<T> result{{}, shape.elements().value_or(0), true};
     for (int axis = 0; axis < g.rank(); ++axis) {
       if (!g.keeps(axis)) {
-        x = map_axis_adjoint(x, g.tensor_axis(axis), g.map(axis));
+        result.steps.emplace_back(shape, g.tensor_axis(axis), g.map(axis), true);
       }
     }
-    return {std::move(x), {}};
+    return result;
   }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    steps<T>().run(in[0].data(), out);
+  }
+  template <KernelScalar T>
+  AxisSteps<T> prepare() const {
+    return steps<T>();
+  }
+  std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(ResizePrimitive{g}, {y_bar});

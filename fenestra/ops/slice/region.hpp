@@ -35,6 +35,11 @@ struct Region {
   friend constexpr bool operator==(const Region&, const Region&) = default;
 };
 
+/// "begin (0, 1) step (1, 2)", what the shapes do not say.
+inline std::string to_string(const Region& region) {
+  return "begin " + to_string(region.begin) + " step " + to_string(region.step);
+}
+
 /// `axis` counted from the first; throws `rank_mismatch` where there is no such axis.
 inline int checked_axis(std::string_view op, const Shape& shape, int axis) {
   const int at = axis < 0 ? axis + shape.rank() : axis;

@@ -10,6 +10,7 @@
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/slice/region.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -24,19 +25,19 @@ struct SlicePrimitive {
   Shape shape;  ///< of the whole
   Region region;
 
+  Shape result_shape(const Shape&) const { return region.count; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    Tensor<T> y = Tensor<T>::uninitialised(region.count);
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     const StridedRegion from = strided(shape, region);
-    if (y.size() > 0) {
+    if (region.count.elements().value_or(0) > 0) {
       copy_region(in[0].data() + from.offset,
                   from.strides,
-                  y.mutable_data(),
+                  out,
                   strided(region.count, whole_region(region.count)).strides,
                   region.count);
     }
-    return {std::move(y), {}};
   }
+  std::string attributes() const { return to_string(region); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>
@@ -52,19 +53,20 @@ struct SliceAdjointPrimitive {
   Shape shape;  ///< of the whole
   Region region;
 
+  Shape result_shape(const Shape&) const { return shape; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    Tensor<T> y(shape);
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    std::fill_n(out, shape.elements().value_or(0), T(0));
     const StridedRegion to = strided(shape, region);
     if (in[0].size() > 0) {
       copy_region(in[0].data(),
                   strided(region.count, whole_region(region.count)).strides,
-                  y.mutable_data() + to.offset,
+                  out + to.offset,
                   to.strides,
                   region.count);
     }
-    return {std::move(y), {}};
   }
+  std::string attributes() const { return to_string(region); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(SlicePrimitive{shape, region}, {y_bar});

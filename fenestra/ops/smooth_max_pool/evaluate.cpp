@@ -5,20 +5,40 @@
 namespace fenestra {
 
 template <KernelScalar T>
-void run_smooth_max_pool(SmoothDirection direction,
+const SmoothKernel<T>& choose_smooth_max_pool(SmoothDirection direction,
+                                              const SmoothMaxPoolGeometry& g) {
+  return kernels::choose(smooth_max_pool_candidates<T>(), {direction, g});
+}
+
+template <KernelScalar T>
+void run_smooth_max_pool(const SmoothKernel<T>& kernel,
+                         SmoothDirection direction,
                          const SmoothMaxPoolGeometry& g,
                          const T* x,
                          const T* v,
                          T beta,
-                         T* out) {
-  const SmoothProblem problem{direction, g};
-  kernels::choose(smooth_max_pool_candidates<T>(), problem).run(problem, {x, v, beta, out});
+                         T* out) noexcept {
+  kernel.run({direction, g}, {x, v, beta, out});
 }
 
-template void run_smooth_max_pool(
-    SmoothDirection, const SmoothMaxPoolGeometry&, const float*, const float*, float, float*);
-template void run_smooth_max_pool(
-    SmoothDirection, const SmoothMaxPoolGeometry&, const double*, const double*, double, double*);
+template const SmoothKernel<float>& choose_smooth_max_pool(SmoothDirection,
+                                                           const SmoothMaxPoolGeometry&);
+template const SmoothKernel<double>& choose_smooth_max_pool(SmoothDirection,
+                                                            const SmoothMaxPoolGeometry&);
+template void run_smooth_max_pool(const SmoothKernel<float>&,
+                                  SmoothDirection,
+                                  const SmoothMaxPoolGeometry&,
+                                  const float*,
+                                  const float*,
+                                  float,
+                                  float*) noexcept;
+template void run_smooth_max_pool(const SmoothKernel<double>&,
+                                  SmoothDirection,
+                                  const SmoothMaxPoolGeometry&,
+                                  const double*,
+                                  const double*,
+                                  double,
+                                  double*) noexcept;
 
 std::vector<KernelChoice> smooth_max_pool_kernels(const SmoothMaxPoolGeometry& g) {
   std::vector<KernelChoice> choices;

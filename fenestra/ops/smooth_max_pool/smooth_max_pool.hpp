@@ -9,6 +9,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
@@ -16,6 +17,7 @@
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/smooth_max_pool/geometry.hpp>
 #include <fenestra/ops/smooth_max_pool/spec.hpp>
+#include <fenestra/ops/with_kernel.hpp>
 
 #include <limits>
 
@@ -24,15 +26,25 @@ namespace fenestra {
 /// Every candidate of every direction, for float and double.
 FENESTRA_API std::vector<KernelChoice> smooth_max_pool_kernels(const SmoothMaxPoolGeometry& g);
 
-/// Chooses a candidate and runs it; compiled for float and double. `v` is null for forward. `out`
+struct SmoothProblem;
+template <class T>
+struct SmoothArguments;
+template <class T>
+using SmoothKernel = kernels::Candidate<SmoothProblem, SmoothArguments<T>>;
+
+/// Chooses a candidate, and runs one; compiled for float and double. `v` is null for forward. `out`
 /// is overwritten whole.
 template <KernelScalar T>
-FENESTRA_API void run_smooth_max_pool(SmoothDirection direction,
+FENESTRA_API const SmoothKernel<T>& choose_smooth_max_pool(SmoothDirection direction,
+                                                           const SmoothMaxPoolGeometry& g);
+template <KernelScalar T>
+FENESTRA_API void run_smooth_max_pool(const SmoothKernel<T>& kernel,
+                                      SmoothDirection direction,
                                       const SmoothMaxPoolGeometry& g,
                                       const T* x,
                                       const T* v,
                                       T beta,
-                                      T* out);
+                                      T* out) noexcept;
 
 /// Inputs: x, beta, and for mix and spread the linear argument.
 struct SmoothMaxPoolPrimitive {
@@ -48,24 +60,40 @@ struct SmoothMaxPoolPrimitive {
     }
     return name;
   }
+  Shape result_shape(const Shape&) const {
+    return direction == SmoothDirection::spread ? g.pool.x_shape() : g.pool.y_shape();
+  }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
-      Tensor<T> out = Tensor<T>::uninitialised(
-          direction == SmoothDirection::spread ? g.pool.x_shape() : g.pool.y_shape());
-      const T* v = direction == SmoothDirection::forward ? nullptr : in[2].data();
-      run_smooth_max_pool(direction, g, in[0].data(), v, in[1][0], out.mutable_data());
-      return {std::move(out), {}};
+      run_with(choose_smooth_max_pool<T>(direction, g), in, data, out, {});
     } else if constexpr (Transcendental<T>) {
       switch (direction) {
-        case SmoothDirection::forward: return {spec::smooth_max_pool(in[0], in[1], g), {}};
-        case SmoothDirection::mix: return {spec::smooth_mix(in[0], in[1], in[2], g), {}};
-        case SmoothDirection::spread: return {spec::smooth_spread(in[0], in[1], in[2], g), {}};
+        case SmoothDirection::forward: return store(spec::smooth_max_pool(in[0], in[1], g), out);
+        case SmoothDirection::mix: return store(spec::smooth_mix(in[0], in[1], in[2], g), out);
+        case SmoothDirection::spread:
+          return store(spec::smooth_spread(in[0], in[1], in[2], g), out);
       }
+    } else {
+      throw Error(ErrorCode::dtype_mismatch,
+                  "smooth_max_pool: this scalar has no exp and log\n  fix: float or double");
     }
-    throw Error(ErrorCode::dtype_mismatch,
-                "smooth_max_pool: this scalar has no exp and log\n  fix: float or double");
   }
+
+  template <KernelScalar T>
+  void run_with(const SmoothKernel<T>& kernel,
+                std::span<const Tensor<T>> in,
+                std::span<const Selection>,
+                T* out,
+                const SelectionBuffer&) const {
+    const T* v = direction == SmoothDirection::forward ? nullptr : in[2].data();
+    run_smooth_max_pool(kernel, direction, g, in[0].data(), v, in[1][0], out);
+  }
+  template <KernelScalar T>
+  WithKernel<SmoothMaxPoolPrimitive, SmoothKernel<T>> prepare() const {
+    return {*this, &choose_smooth_max_pool<T>(direction, g)};
+  }
+  std::string attributes() const { return to_string(g); }
 
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {
@@ -173,7 +201,9 @@ CommonValue<X, B> smooth_max_pool(const X& x,
                                   int named_rank = 0) {
   using V = CommonValue<X, B>;
   require_shape("smooth_max_pool", "beta", beta, Shape{});
-  if constexpr (std::floating_point<ScalarOf<V>>) {
+  // A graph knows no value yet; what it is given is not checked.
+  options.beta = 1;
+  if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<B>::has_elements) {
     options.beta = static_cast<double>(bottom(beta)[0]);
   }
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);

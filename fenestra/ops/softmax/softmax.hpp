@@ -113,6 +113,16 @@ struct SoftmaxPrimitive {
   Shape x;
   int axis = 0;
 
+  std::string_view display_name() const {
+    switch (f) {
+      case SoftmaxFunction::softmax: return name;
+      case SoftmaxFunction::log_softmax: return "log_softmax";
+      case SoftmaxFunction::logsumexp: return "logsumexp";
+      case SoftmaxFunction::weights: return "softmax_weights";
+    }
+    return name;
+  }
+  std::string attributes() const { return "axis=" + std::to_string(axis); }
   /// x with 1 on the axis.
   Shape reduced() const {
     Shape shape = x;
@@ -120,14 +130,13 @@ struct SoftmaxPrimitive {
     return shape;
   }
 
+  Shape result_shape(const Shape&) const { return f == SoftmaxFunction::logsumexp ? reduced() : x; }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    Tensor<T> y = Tensor<T>::uninitialised(f == SoftmaxFunction::logsumexp ? reduced() : x);
-    if (y.size() == 0) {
-      return {std::move(y), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (in[0].size() == 0) {
+      return;
     }
     const AxisView view = axis_view(x, axis);
-    T* out = y.mutable_data();
     if constexpr (KernelScalar<T>) {
       softmax_kernel(f, in[0].data(), out, view);
     } else {
@@ -142,7 +151,6 @@ struct SoftmaxPrimitive {
         }
       }
     }
-    return {std::move(y), {}};
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& u) const {

@@ -20,21 +20,20 @@ constexpr Shape transposed_shape(const Shape& shape, const Shape& order) {
 template <KernelScalar T>
 void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order) noexcept;
 
+/// `out` holds the transposed shape.
 template <class T>
-Tensor<T> evaluate_transpose(const Tensor<T>& x, const Shape& order) {
-  const Shape shape = transposed_shape(x.shape(), order);
-  Tensor<T> y = Tensor<T>::uninitialised(shape);
-  T* out = y.mutable_data();
+void evaluate_transpose(const Tensor<T>& x, const Shape& order, T* out) {
   if constexpr (KernelScalar<T>) {
     transpose_kernel(x.data(), out, x.shape(), order);
   } else {
+    const Shape shape = transposed_shape(x.shape(), order);
     Shape strides = x.shape();
     Index stride = 1;
     for (int axis = x.rank() - 1; axis >= 0; --axis) {
       strides[axis] = stride;
       stride *= x.shape()[axis];
     }
-    for (Index i = 0; i < y.size(); ++i) {
+    for (Index i = 0; i < x.size(); ++i) {
       Index rest = i;
       Index from = 0;
       for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -44,7 +43,6 @@ Tensor<T> evaluate_transpose(const Tensor<T>& x, const Shape& order) {
       out[i] = x[from];
     }
   }
-  return y;
 }
 
 }  // namespace fenestra

@@ -24,10 +24,12 @@ struct TransposePrimitive {
   static constexpr std::string_view name = "transpose";
   Shape order;  ///< a permutation of the axes
 
+  Shape result_shape(const Shape& x) const { return transposed_shape(x, order); }
   template <class T>
-  Applied<Tensor<T>> eval(std::span<const Tensor<T>> in, std::span<const Selection>, bool) const {
-    return {evaluate_transpose(in[0], order), {}};
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    evaluate_transpose(in[0], order, out);
   }
+  std::string attributes() const { return to_string(order); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return apply(TransposePrimitive{inverse_order(order)}, {y_bar});

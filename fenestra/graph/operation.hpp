@@ -1,0 +1,129 @@
+// What a graph asks of an operation. Passes, printer, planner and executor ask these questions and
+// never an operation's name; the operators themselves are one layer up.
+//
+// An operation is immutable and belongs to one scalar type. Its kernel is the same with everything
+// decided: which candidate runs, with which tables. Both may be shared between threads.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/tensor/selection.hpp>
+#include <fenestra/tensor/shape.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fenestra::graph {
+
+class Graph;
+
+/// The place of a node in its graph.
+using NodeId = Index;
+inline constexpr NodeId kNoNode = -1;
+/// Stands for the result in `needs`.
+inline constexpr int kResult = -1;
+
+enum class DataType { f32, f64, index };
+
+constexpr std::string_view data_type_name(DataType type) {
+  switch (type) {
+    case DataType::f32: return "f32";
+    case DataType::f64: return "f64";
+    case DataType::index: return "index";
+  }
+  return "";
+}
+
+constexpr std::size_t bytes_of(DataType type) {
+  return type == DataType::f32 ? sizeof(float) : sizeof(double);
+}
+
+template <class T>
+struct DataTypeOf;
+template <>
+struct DataTypeOf<float> {
+  static constexpr DataType value = DataType::f32;
+};
+template <>
+struct DataTypeOf<double> {
+  static constexpr DataType value = DataType::f64;
+};
+template <>
+struct DataTypeOf<Index> {
+  static constexpr DataType value = DataType::index;
+};
+
+/// The memory of one call. `in` points to as many Tensor<T> as the node has inputs, T being the
+/// operation's scalar; `out` to the elements of the result.
+struct Call {
+  const void* in = nullptr;
+  std::size_t count = 0;
+  std::span<const Selection> data = {};
+  void* out = nullptr;
+  SelectionBuffer workspace = {};  ///< empty where nobody reads it
+  void* scratch = nullptr;         ///< of at least `scratch_bytes`, on a 64-byte boundary
+};
+
+class FENESTRA_API Kernel {
+ public:
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  virtual ~Kernel() = default;
+
+  /// <op>_<dtype>_<algorithm> where there was a choice, else empty.
+  virtual std::string_view name() const { return {}; }
+  virtual std::size_t scratch_bytes() const { return 0; }
+  virtual void run(const Call& call) const noexcept = 0;
+};
+
+class FENESTRA_API Operation {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() = default;
+
+  virtual std::string_view name() const = 0;
+  /// Everything that distinguishes it from others of its name and input shapes, in words.
+  virtual std::string attributes() const = 0;
+  /// Whether both compute the same of the same inputs.
+  virtual bool equals(const Operation& other) const = 0;
+  /// Equal operations have equal hashes.
+  std::size_t hash() const;
+
+  virtual DataType result_type() const = 0;
+  virtual Shape result_shape(std::span<const Shape> in) const = 0;
+  /// What a run can leave for derivatives.
+  virtual SelectionType workspace() const { return {}; }
+
+  /// The result is the first input's elements under another shape: nothing runs.
+  virtual bool aliases_input() const { return false; }
+  /// The result may be written over input i, where that has the result's shape.
+  virtual bool may_overwrite(int) const { return false; }
+  /// Whether the cotangent of input i reads input `what` (or kResult).
+  virtual bool needs(int i, int what) const = 0;
+  /// Multiplications with an addition, 0 where the operation does not count them.
+  virtual Index multiply_adds() const { return 0; }
+
+  virtual std::unique_ptr<const Kernel> prepare() const = 0;
+
+  /// Appends to `graph` what pulls the cotangent `y_bar` of `node` back, and puts the cotangent of
+  /// every input i with `needed[i]` into `bars[i]`, or leaves kNoNode for zero.
+  virtual void vjp(const std::shared_ptr<Graph>& graph,
+                   NodeId node,
+                   NodeId y_bar,
+                   const std::vector<bool>& needed,
+                   std::vector<NodeId>& bars) const = 0;
+  /// Appends the tangent of `node`; dots[i] is that of input i, kNoNode for zero, as is the result.
+  virtual NodeId jvp(const std::shared_ptr<Graph>& graph,
+                     NodeId node,
+                     const std::vector<NodeId>& dots) const = 0;
+  /// Appends a + b, both of one shape: how cotangents of one node meet.
+  virtual NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const = 0;
+};
+
+}  // namespace fenestra::graph

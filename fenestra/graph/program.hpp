@@ -1,0 +1,220 @@
+// Program<T>: a graph and its derivatives, compiled. Context<T>: the memory one thread runs it in.
+//
+// A program is immutable and may be shared; each thread brings its context. What a run is given is
+// checked before it starts (count, types, shapes, ranges of indices); from then on nothing is
+// allocated, decided or thrown. Kernels keep scratch per thread, which grows in a thread's first
+// run and stays.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/graph/plan.hpp>
+#include <fenestra/tensor/tensor.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace fenestra {
+
+/// What a program can do, each compiled on its own.
+enum class ProgramForm {
+  run,             ///< the outputs
+  vjp,             ///< given also a cotangent per output: the outputs, then the gradients
+  jvp,             ///< given also a tangent per value of `wrt`: the outputs, then their tangents
+  value_and_grad,  ///< the outputs, the first of a single element, then its gradients
+};
+inline constexpr std::size_t kProgramForms = 4;
+
+struct CompileOptions {
+  bool run = true;
+  bool vjp = false;
+  bool jvp = false;
+  bool value_and_grad = false;
+  /// What to differentiate by: numbers of inputs and parameters in the order in which a run is
+  /// given them, data not counted. Empty: all of them.
+  std::vector<std::size_t> wrt = {};
+};
+
+/// A tensor that a run reads, or also writes where it was given as a variable.
+class Given {
+ public:
+  template <class T>
+  Given(const Tensor<T>& tensor)
+      : type_(graph::DataTypeOf<T>::value), shape_(&tensor.shape()), data_(tensor.data()) {}
+  template <class T>
+  Given(Tensor<T>& tensor)
+      : type_(graph::DataTypeOf<T>::value),
+        shape_(&tensor.shape()),
+        data_(tensor.data()),
+        tensor_(&tensor),
+        write_([](void* t) -> void* { return static_cast<Tensor<T>*>(t)->mutable_data(); }) {}
+
+  graph::DataType type() const { return type_; }
+  const Shape& shape() const { return *shape_; }
+  const void* data() const { return data_; }
+  bool is_writable() const { return tensor_ != nullptr; }
+  /// Detaches from tensors that share the storage.
+  void* mutable_data() const { return write_(tensor_); }
+
+ private:
+  graph::DataType type_;
+  const Shape* shape_;
+  const void* data_;
+  void* tensor_ = nullptr;
+  void* (*write_)(void*) = nullptr;
+};
+
+namespace graph {
+
+/// A plan with its pointers filled in.
+template <class T>
+class Execution {
+ public:
+  Execution(std::shared_ptr<const Plan> plan, std::byte* arena);
+  /// One pointer for each thing given and for each output; those of overwriting outputs are not
+  /// read.
+  void run(std::span<const void* const> given, std::span<void* const> outputs) noexcept;
+  const Plan* plan() const { return plan_.get(); }
+
+ private:
+  /// The slots that follow a pointer of the caller.
+  struct Binding {
+    const void* now = nullptr;
+    std::vector<std::size_t> tensors;
+    std::vector<std::size_t> selections;
+    std::vector<std::size_t> results;  ///< calls that write there
+  };
+
+  void bind(Binding& binding, const void* pointer) noexcept;
+  void* address(const Place& place) const;
+  Binding* binding(const Place& place);
+
+  std::shared_ptr<const Plan> plan_;
+  std::byte* arena_;
+  std::vector<Tensor<T>> tensors_;
+  std::vector<Selection> selections_;
+  std::vector<Call> calls_;
+  std::vector<Binding> given_;
+  std::vector<Binding> outputs_;
+};
+
+}  // namespace graph
+
+namespace detail {
+
+template <class T>
+struct IsTensor : std::false_type {};
+template <class T>
+struct IsTensor<Tensor<T>> : std::true_type {};
+template <class T>
+struct IsTensor<T&> : IsTensor<std::remove_const_t<T>> {};
+template <class T>
+struct IsTensor<const T> : IsTensor<T> {};
+
+}  // namespace detail
+
+template <class T>
+class Program;
+
+/// Memory for runs of one program, by one thread at a time.
+template <class T>
+class FENESTRA_API Context {
+ public:
+  explicit Context(const Program<T>& program);
+
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  friend class Program<T>;
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  std::size_t bytes_ = 0;
+  std::unique_ptr<void, Free> arena_;
+  std::array<std::unique_ptr<graph::Execution<T>>, kProgramForms> executions_;
+  std::vector<const void*> given_;
+  std::vector<void*> outputs_;
+};
+
+template <class T>
+class FENESTRA_API Program {
+ public:
+  explicit Program(const graph::Graph& graph, const CompileOptions& options = {});
+
+  /// Throws `unknown_operator` where that form was not asked for.
+  const graph::Plan& plan(ProgramForm form = ProgramForm::run) const;
+  bool has(ProgramForm form) const { return plans_[static_cast<std::size_t>(form)] != nullptr; }
+  /// Bytes a context takes: the most any form needs.
+  std::size_t peak_bytes() const;
+  /// Shapes of the results of a form, overwritten parameters not counted.
+  std::vector<Shape> result_shapes(ProgramForm form = ProgramForm::run) const;
+  /// Nodes, kernels, places and totals of a form, for people.
+  std::string explain(ProgramForm form = ProgramForm::run) const;
+
+  /// Writes the results into `results`, which have their shapes. Allocates nothing, given results
+  /// that share no storage.
+  void run(Context<T>& context, std::span<const Given> given, std::span<Tensor<T>> results) const {
+    execute(ProgramForm::run, context, given, results);
+  }
+  void vjp(Context<T>& context, std::span<const Given> given, std::span<Tensor<T>> results) const {
+    execute(ProgramForm::vjp, context, given, results);
+  }
+  void jvp(Context<T>& context, std::span<const Given> given, std::span<Tensor<T>> results) const {
+    execute(ProgramForm::jvp, context, given, results);
+  }
+  void value_and_grad(Context<T>& context,
+                      std::span<const Given> given,
+                      std::span<Tensor<T>> results) const {
+    execute(ProgramForm::value_and_grad, context, given, results);
+  }
+
+  /// The same with tensors one by one, and new tensors for the results. A parameter that the
+  /// program overwrites must be a variable.
+  template <class... Args>
+    requires(detail::IsTensor<Args>::value && ...)
+  std::vector<Tensor<T>> run(Context<T>& context, Args&&... args) const {
+    return execute_new(
+        ProgramForm::run, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+  }
+  template <class... Args>
+    requires(detail::IsTensor<Args>::value && ...)
+  std::vector<Tensor<T>> vjp(Context<T>& context, Args&&... args) const {
+    return execute_new(
+        ProgramForm::vjp, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+  }
+  template <class... Args>
+    requires(detail::IsTensor<Args>::value && ...)
+  std::vector<Tensor<T>> jvp(Context<T>& context, Args&&... args) const {
+    return execute_new(
+        ProgramForm::jvp, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+  }
+  template <class... Args>
+    requires(detail::IsTensor<Args>::value && ...)
+  std::vector<Tensor<T>> value_and_grad(Context<T>& context, Args&&... args) const {
+    return execute_new(
+        ProgramForm::value_and_grad, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+  }
+
+  void execute(ProgramForm form,
+               Context<T>& context,
+               std::span<const Given> given,
+               std::span<Tensor<T>> results) const;
+  std::vector<Tensor<T>> execute_new(ProgramForm form,
+                                     Context<T>& context,
+                                     std::span<const Given> given) const;
+
+ private:
+  friend class Context<T>;
+  std::array<std::shared_ptr<const graph::Plan>, kProgramForms> plans_;
+};
+
+extern template class Context<float>;
+extern template class Context<double>;
+extern template class Program<float>;
+extern template class Program<double>;
+
+}  // namespace fenestra

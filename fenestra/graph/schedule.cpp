@@ -1,0 +1,139 @@
+// Moving updates of parameters forward.
+#include <fenestra/graph/copier.hpp>
+#include <fenestra/graph/schedule.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace fenestra::graph {
+
+namespace {
+
+/// Who reads what, and which nodes lead to the update of one parameter and to nothing else. A
+/// parameter whose new value another update reads (a velocity) counts as one with it.
+class Updates {
+ public:
+  explicit Updates(const Graph& graph)
+      : graph_(graph),
+        readers_(static_cast<std::size_t>(graph.size())),
+        replaces_(readers_.size(), kNoNode),
+        target_(readers_.size(), kNoNode),
+        group_(readers_.size()) {
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      group_[at(id)] = id;
+      for (const auto* list : {&graph.node(id).in, &graph.node(id).data}) {
+        for (const NodeId input : *list) {
+          readers_[at(input)].push_back(id);
+        }
+      }
+    }
+    for (const Output& output : graph.outputs()) {
+      if (output.overwrites != kNoNode && replaces_[at(output.node)] == kNoNode) {
+        replaces_[at(output.node)] = output.overwrites;
+      } else {
+        target_[at(output.node)] = kMany;
+      }
+    }
+    for (NodeId id = graph.size() - 1; id >= 0; --id) {
+      find_target(id);
+    }
+  }
+
+  bool only_update(NodeId id) const {
+    return graph_.node(id).kind == NodeKind::operation && target_[at(id)] >= 0;
+  }
+  /// The first of `waiting` that can run and replaces a parameter, else the first that can run.
+  std::vector<NodeId>::iterator next(std::vector<NodeId>& waiting, const Copier& placed) const {
+    const auto found = std::find_if(waiting.begin(), waiting.end(), [&](NodeId id) {
+      return replaces_[at(id)] != kNoNode && is_ready(id, placed);
+    });
+    return found != waiting.end() ? found
+                                  : std::find_if(waiting.begin(), waiting.end(), [&](NodeId id) {
+                                      return is_ready(id, placed);
+                                    });
+  }
+
+ private:
+  static constexpr NodeId kMany = -2;
+
+  static std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
+  /// Whether `id` can run when the nodes that are placed have run: its inputs have, and so have the
+  /// other readers of the parameter that it replaces.
+  bool is_ready(NodeId id, const Copier& placed) const {
+    const auto done = [&](NodeId other) { return placed.place(other) != kNoNode; };
+    const Node& node = graph_.node(id);
+    if (!std::all_of(node.in.begin(), node.in.end(), done) ||
+        !std::all_of(node.data.begin(), node.data.end(), done)) {
+      return false;
+    }
+    const NodeId parameter = replaces_[at(id)];
+    return parameter == kNoNode ||
+           std::all_of(readers_[at(parameter)].begin(),
+                       readers_[at(parameter)].end(),
+                       [&](NodeId reader) { return reader == id || done(reader); });
+  }
+  NodeId group(NodeId parameter) const {
+    while (group_[at(parameter)] != parameter) {
+      parameter = group_[at(parameter)];
+    }
+    return parameter;
+  }
+  /// Its readers know theirs.
+  void find_target(NodeId id) {
+    NodeId& target = target_[at(id)];
+    for (const NodeId reader : readers_[at(id)]) {
+      const NodeId next = target_[at(reader)];
+      if (target == kMany || next == kNoNode) {
+        continue;
+      }
+      const bool same = next != kMany && (target == kNoNode || group(target) == group(next));
+      target = same ? next : kMany;
+    }
+    const NodeId own = replaces_[at(id)];
+    if (own == kNoNode || target == kMany) {
+      return;
+    }
+    if (target != kNoNode) {
+      group_[at(group(target))] = group(own);
+    }
+    target = own;
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::vector<NodeId> replaces_;  ///< the parameter that a node replaces
+  std::vector<NodeId> target_;    ///< the one whose update it leads to
+  std::vector<NodeId> group_;     ///< parameters that count as one, as a forest
+};
+
+}  // namespace
+
+Graph update_early(const Graph& graph) {
+  const Updates updates(graph);
+  Copier copier(graph);
+  std::vector<NodeId> waiting;
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (updates.only_update(id)) {
+      waiting.push_back(id);
+    }
+  }
+  const auto place = [&](NodeId id) { copier.set_place(id, copier.append(copier.moved(id))); };
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (updates.only_update(id)) {
+      continue;
+    }
+    place(id);
+    for (auto next = updates.next(waiting, copier); next != waiting.end();
+         next = updates.next(waiting, copier)) {
+      place(*next);
+      waiting.erase(next);
+    }
+  }
+  // Two updates that read each other's parameters wait for each other; as they were, they run.
+  for (const NodeId id : waiting) {
+    place(id);
+  }
+  return copier.finish();
+}
+
+}  // namespace fenestra::graph

@@ -1,0 +1,33 @@
+// What the tests of graphs share: numbers to fill tensors with, and a count of operations. Not
+// installed.
+#pragma once
+
+#include <fenestra/graph/graph.hpp>
+#include <fenestra/ops/compile.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace fenestra::graph {
+
+/// Different numbers between -1 and 1, the same on every call.
+template <class T>
+Tensor<T> sample_tensor(const Shape& shape, int seed = 1) {
+  Tensor<T> tensor(shape);
+  T* out = tensor.mutable_data();
+  double state = 0.1 + 0.037 * seed;
+  for (Index i = 0; i < tensor.size(); ++i) {
+    state = 3.99 * state * (1 - state);
+    out[i] = static_cast<T>(2 * state - 1);
+  }
+  return tensor;
+}
+
+inline std::size_t count_named(const Graph& graph, std::string_view name) {
+  return static_cast<std::size_t>(
+      std::count_if(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+        return node.operation && node.operation->name() == name;
+      }));
+}
+
+}  // namespace fenestra::graph

@@ -1,0 +1,332 @@
+// Operators on graph values: how a primitive becomes an operation of a graph, and its derivative
+// rules passes of one.
+//
+// The one place that knows both sides. A rule is the primitive's own, called on handles; what it
+// returns are nodes. A primitive may offer, beside what ops/apply.hpp asks for,
+// - attributes(): what distinguishes it, for people
+// - may_overwrite(i): the result may be written over input i
+// - multiply_adds()
+// - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
+//   scratch), and may have kernel_name() and scratch_bytes()
+#pragma once
+
+#include <fenestra/graph/value.hpp>
+#include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fenestra {
+
+template <KernelScalar T>
+struct ValueTraits<graph::Value<T>> {
+  using Scalar = T;
+  using Indices = graph::Data;
+  static constexpr int depth = 1;
+  static constexpr bool has_elements = false;
+};
+
+template <class P, class T>
+Applied<graph::Value<T>> apply_all(const P& primitive,
+                                   std::span<const graph::Value<T>> in,
+                                   std::span<const graph::Data> data,
+                                   bool keep);
+
+namespace graph {
+
+// What a tape asks of a value. Filled values are repeated scalars: a constant of their size would
+// take memory for as long as the program lives.
+
+template <class T>
+Value<T> filled_like(const Value<T>& value, T fill) {
+  if (value.is_constant()) {
+    return Tensor<T>(value.shape(), fill);
+  }
+  const Value<T> scalar(value.graph(), value.graph()->add_constant(Tensor<T>(Shape{}, fill)));
+  return broadcast_to(scalar, value.shape());
+}
+template <class T>
+Value<T> zeros_like(const Value<T>& value) {
+  return filled_like(value, T(0));
+}
+template <class T>
+Value<T> ones_like(const Value<T>& value) {
+  return filled_like(value, T(1));
+}
+template <class T>
+void accumulate(Value<T>& sum, const Value<T>& term) {
+  sum = add(sum, term);
+}
+
+/// A primitive's run as a kernel.
+template <class P, class T>
+class KernelOf final : public Kernel {
+ public:
+  explicit KernelOf(const P& primitive) : prepared_(prepared(primitive)) {}
+
+  std::string_view name() const override {
+    if constexpr (requires { prepared_.kernel_name(); }) {
+      return prepared_.kernel_name();
+    } else {
+      return {};
+    }
+  }
+  std::size_t scratch_bytes() const override {
+    if constexpr (requires { prepared_.scratch_bytes(); }) {
+      return prepared_.scratch_bytes();
+    } else {
+      return 0;
+    }
+  }
+  void run(const Call& call) const noexcept override {
+    const std::span<const Tensor<T>> in(static_cast<const Tensor<T>*>(call.in), call.count);
+    T* out = static_cast<T*>(call.out);
+    if constexpr (kPrepares) {
+      prepared_.run(in, call.data, out, call.workspace, call.scratch);
+    } else if constexpr (leaves_workspace<P, T>()) {
+      prepared_.template run<T>(in, call.data, out, call.workspace);
+    } else {
+      prepared_.template run<T>(in, call.data, out);
+    }
+  }
+
+ private:
+  static constexpr bool kPrepares = requires(const P& p) { p.template prepare<T>(); };
+
+  static auto prepared(const P& primitive) {
+    if constexpr (kPrepares) {
+      return primitive.template prepare<T>();
+    } else {
+      return primitive;
+    }
+  }
+
+  decltype(prepared(std::declval<const P&>())) prepared_;
+};
+
+/// A primitive as an operation on values of T.
+template <class P, class T>
+class OperationOf final : public Operation {
+ public:
+  explicit OperationOf(const P& primitive) : primitive_(primitive) {}
+
+  std::string_view name() const override { return name_of(primitive_); }
+  std::string attributes() const override {
+    if constexpr (requires { primitive_.attributes(); }) {
+      return primitive_.attributes();
+    } else {
+      return {};
+    }
+  }
+  bool equals(const Operation& other) const override {
+    const auto* same = dynamic_cast<const OperationOf*>(&other);
+    return same != nullptr && same->primitive_ == primitive_;
+  }
+  DataType result_type() const override { return DataTypeOf<T>::value; }
+  Shape result_shape(std::span<const Shape> in) const override {
+    return primitive_.result_shape(in[0]);
+  }
+  SelectionType workspace() const override {
+    if constexpr (leaves_workspace<P, T>()) {
+      return primitive_.template workspace<T>();
+    } else {
+      return {};
+    }
+  }
+  bool aliases_input() const override { return fenestra::aliases_input<P>(); }
+  bool may_overwrite(int i) const override {
+    if constexpr (requires { primitive_.may_overwrite(i); }) {
+      return primitive_.may_overwrite(i);
+    } else {
+      return false;
+    }
+  }
+  bool needs(int i, int what) const override { return primitive_.needs(i, what); }
+  Index multiply_adds() const override {
+    if constexpr (requires { primitive_.multiply_adds(); }) {
+      return primitive_.multiply_adds();
+    } else {
+      return 0;
+    }
+  }
+  std::unique_ptr<const Kernel> prepare() const override {
+    if constexpr (fenestra::aliases_input<P>()) {
+      return nullptr;
+    } else {
+      return std::make_unique<const KernelOf<P, T>>(primitive_);
+    }
+  }
+
+  void vjp(const std::shared_ptr<Graph>& graph,
+           NodeId node,
+           NodeId y_bar,
+           const std::vector<bool>& needed,
+           std::vector<NodeId>& bars) const override {
+    const Saved<Value<T>> saved = saved_of(graph, node);
+    const Value<T> bar(graph, y_bar);
+    std::vector<std::optional<Value<T>>> found(needed.size());
+    if constexpr (requires { primitive_.template vjp_all<Value<T>>(saved, bar, needed, found); }) {
+      primitive_.template vjp_all<Value<T>>(saved, bar, needed, found);
+    } else {
+      for (std::size_t i = 0; i < needed.size(); ++i) {
+        if (needed[i]) {
+          found[i] = primitive_.template vjp<Value<T>>(static_cast<int>(i), saved, bar);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      bars[i] = found[i] ? found[i]->in(*graph) : kNoNode;
+    }
+  }
+  NodeId jvp(const std::shared_ptr<Graph>& graph,
+             NodeId node,
+             const std::vector<NodeId>& dots) const override {
+    std::vector<std::optional<Value<T>>> values;
+    for (const NodeId dot : dots) {
+      values.push_back(dot == kNoNode ? std::optional<Value<T>>() : Value<T>(graph, dot));
+    }
+    const std::optional<Value<T>> y_dot = primitive_.template jvp<Value<T>>(
+        saved_of(graph, node), std::span<const std::optional<Value<T>>>(values));
+    return y_dot ? y_dot->in(*graph) : kNoNode;
+  }
+  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
+    return add(Value<T>(graph, a), Value<T>(graph, b)).node();
+  }
+
+ private:
+  /// Everything a rule might read; what it does not read is no node's input and dies.
+  static Saved<Value<T>> saved_of(const std::shared_ptr<Graph>& graph, NodeId id) {
+    const Node& node = graph->node(id);
+    Saved<Value<T>> saved;
+    for (const NodeId input : node.in) {
+      saved.in.emplace_back(Value<T>(graph, input));
+    }
+    saved.y = Value<T>(graph, id);
+    if (node.workspace.form != SelectionForm::none) {
+      saved.workspace = Data(graph, id);
+    }
+    for (const NodeId input : node.data) {
+      saved.data.emplace_back(graph, input);
+    }
+    return saved;
+  }
+
+  P primitive_;
+};
+
+/// A function of integers as an operation: `map` is a comparable struct with name, result_shape(),
+/// run(data, out, scratch) noexcept, and may have scratch_bytes().
+template <class M>
+class DataOperationOf final : public Operation {
+ public:
+  explicit DataOperationOf(const M& map) : map_(map) {}
+
+  std::string_view name() const override { return M::name; }
+  std::string attributes() const override { return {}; }
+  bool equals(const Operation& other) const override {
+    const auto* same = dynamic_cast<const DataOperationOf*>(&other);
+    return same != nullptr && same->map_ == map_;
+  }
+  DataType result_type() const override { return DataType::index; }
+  Shape result_shape(std::span<const Shape>) const override { return map_.result_shape(); }
+  bool needs(int, int) const override { return false; }
+  std::unique_ptr<const Kernel> prepare() const override {
+    return std::make_unique<const DataKernel>(map_);
+  }
+  void vjp(const std::shared_ptr<Graph>&,
+           NodeId,
+           NodeId,
+           const std::vector<bool>&,
+           std::vector<NodeId>&) const override {}
+  NodeId jvp(const std::shared_ptr<Graph>&, NodeId, const std::vector<NodeId>&) const override {
+    return kNoNode;
+  }
+  NodeId sum(const std::shared_ptr<Graph>&, NodeId, NodeId) const override { return kNoNode; }
+
+ private:
+  class DataKernel final : public Kernel {
+   public:
+    explicit DataKernel(const M& map) : map_(map) {}
+    std::size_t scratch_bytes() const override {
+      if constexpr (requires { map_.scratch_bytes(); }) {
+        return map_.scratch_bytes();
+      } else {
+        return 0;
+      }
+    }
+    void run(const Call& call) const noexcept override {
+      map_.run(call.data[0], static_cast<Index*>(call.out), call.scratch);
+    }
+
+   private:
+    M map_;
+  };
+
+  M map_;
+};
+
+/// `map` of the integers `data`, which belong to a graph.
+template <class M>
+Data apply_to_data(const M& map, const Data& data) {
+  return {data.graph(),
+          data.graph()->add_operation(
+              std::make_shared<const DataOperationOf<M>>(map), {}, {data.node()})};
+}
+
+}  // namespace graph
+
+template <class P, class T>
+Applied<graph::Value<T>> apply_all(const P& primitive,
+                                   std::span<const graph::Value<T>> in,
+                                   std::span<const graph::Data> data,
+                                   bool keep) {
+  graph::CommonGraph common(name_of(primitive));
+  for (const graph::Value<T>& value : in) {
+    common.meet(value);
+  }
+  for (const graph::Data& indices : data) {
+    common.meet(indices);
+  }
+  const std::shared_ptr<graph::Graph>& graph = common.graph();
+  if (graph == nullptr) {
+    std::vector<Tensor<T>> values;
+    for (const graph::Value<T>& value : in) {
+      values.push_back(value.constant());
+    }
+    std::vector<Selection> selections;
+    for (const graph::Data& indices : data) {
+      selections.push_back(indices.constant());
+    }
+    Applied<Tensor<T>> result = apply_all(primitive,
+                                          std::span<const Tensor<T>>(values),
+                                          std::span<const Selection>(selections),
+                                          keep);
+    return {std::move(result.y), std::move(result.workspace)};
+  }
+  std::vector<graph::NodeId> inputs;
+  for (const graph::Value<T>& value : in) {
+    inputs.push_back(value.in(*graph));
+  }
+  std::vector<graph::NodeId> indices;
+  for (const graph::Data& selection : data) {
+    indices.push_back(selection.in(*graph));
+  }
+  const graph::NodeId node =
+      graph->add_operation(std::make_shared<const graph::OperationOf<P, T>>(primitive),
+                           std::move(inputs),
+                           std::move(indices));
+  graph::Data workspace;
+  if constexpr (leaves_workspace<P, T>()) {
+    workspace = graph::Data(graph, node);
+  }
+  return {graph::Value<T>(graph, node), std::move(workspace)};
+}
+
+}  // namespace fenestra
