@@ -71,6 +71,11 @@ struct ScopeOf<Erased<T, Scope>> {
 
 }  // namespace detail
 
+inline bool leaves_nothing(const ErasedIndices& workspace) {
+  const BatchIndices<ErasedIndices> items = workspace.items(workspace.level());
+  return items.count == 0 ? workspace.plain().is_none() : leaves_nothing(items.indices);
+}
+
 template <class P, class E>
 Applied<E> apply_erased(const P& primitive,
                         std::span<const E> in,
