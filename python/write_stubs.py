@@ -1,7 +1,7 @@
 """Writes the type stubs of the compiled module: the classes from a template, the functions from what
 the module says of itself.
 
-Usage: write_stubs.py TEMPLATE OUTPUT; the package must be importable.
+Usage: write_stubs.py FOLDER TEMPLATE OUTPUT; FOLDER holds the package.
 """
 
 import pathlib
@@ -26,13 +26,15 @@ def overloads(stub):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
+    # Instead of the folder of this script, which holds the package's sources only.
+    sys.path[0] = sys.argv[1]
     from fenestra import _core
 
     lines = [line for stub in _core._stubs.values() for line in overloads(stub)]
-    template = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
-    pathlib.Path(sys.argv[2]).write_text(template + "\n".join(lines) + "\n", encoding="utf-8")
+    template = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
+    pathlib.Path(sys.argv[3]).write_text(template + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

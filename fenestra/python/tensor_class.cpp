@@ -274,7 +274,8 @@ void define_tensor(py::module_& module) {
   tensor.def(py::init(&tensor_from), py::arg("data"), py::arg("dtype") = py::none());
   tensor.def_property_readonly("shape", [](const AnyTensor& t) { return shape_tuple(t.shape()); });
   tensor.def_property_readonly("ndim", [](const AnyTensor& t) { return t.shape().rank(); });
-  tensor.def_property_readonly("size", [](const AnyTensor& t) { return t.shape().elements(); });
+  tensor.def_property_readonly("size",
+                               [](const AnyTensor& t) { return t.shape().elements().value_or(0); });
   tensor.def_property_readonly("dtype",
                                [](const AnyTensor& t) { return numpy_dtype(t.is_double()); });
   tensor.def_property_readonly(

@@ -53,13 +53,22 @@ Tensor<T> borrowed(PyObject* array) {
       shape_of(proxy->dimensions, proxy->nd), kept_alive<T>(proxy->data, array), writable);
 }
 
-/// An array of T, borrowed where it is dense and aligned, else copied by NumPy first.
+template <class T>
+bool holds(PyObject* array) {
+  const auto* descriptor =
+      py::detail::array_descriptor_proxy(py::detail::array_proxy(array)->descr);
+  return descriptor->type_num == py::detail::npy_format_descriptor<T>::value;
+}
+
+/// An array of T, borrowed where it is dense, aligned and in our byte order, else copied by NumPy
+/// first.
 template <class T>
 Tensor<T> dense(PyObject* array) {
   const auto* proxy = py::detail::array_proxy(array);
   constexpr int kDense =
       py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
-  if ((proxy->flags & kDense) == kDense) {
+  const auto* descriptor = py::detail::array_descriptor_proxy(proxy->descr);
+  if ((proxy->flags & kDense) == kDense && descriptor->byteorder != '>') {
     return borrowed<T>(array);
   }
   const auto copy = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(array);
@@ -67,14 +76,6 @@ Tensor<T> dense(PyObject* array) {
     throw PythonError();
   }
   return borrowed<T>(copy.ptr());
-}
-
-template <class T>
-bool holds(PyObject* array) {
-  const auto* descriptor =
-      py::detail::array_descriptor_proxy(py::detail::array_proxy(array)->descr);
-  return descriptor->type_num == py::detail::npy_format_descriptor<T>::value &&
-         descriptor->byteorder != '>';
 }
 
 bool is_array(PyObject* object) { return py::isinstance<py::array>(object); }

@@ -9,6 +9,8 @@ import numpy as np
 from . import _core
 from ._core import Tensor
 
+__all__ = ["full", "ones", "ones_like", "tensor", "zeros", "zeros_like"]
+
 ShapeLike = Union[int, Sequence[int]]
 
 

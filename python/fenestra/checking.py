@@ -12,6 +12,8 @@ from .arrays import tensor
 from .transforms import value_and_grad
 from .trees import tree_flatten, tree_map, tree_unflatten
 
+__all__ = ["GradcheckReport", "gradcheck"]
+
 
 @dataclasses.dataclass
 class GradcheckReport:
@@ -50,7 +52,7 @@ def gradcheck(f: Callable[..., Any], *args: Any) -> GradcheckReport:
     value, grads = value_and_grad(f, range(len(args)))(*tree_map(tensor, point))
     leaves = tree_flatten(point)
     analytic = [np.asarray(bar) for bar in tree_flatten(grads)]
-    unit = np.finfo(np.float64).eps / 2
+    unit = float(np.finfo(np.float64).eps) / 2
 
     def evaluate(argument: int, element: int, x: float) -> float:
         moved = [leaf.copy() for leaf in leaves]

@@ -17,6 +17,21 @@ from . import _core
 from ._core import Tensor
 from .trees import tree_flatten, tree_map, tree_unflatten
 
+__all__ = [
+    "Gradients",
+    "Tape",
+    "grad",
+    "hvp",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "no_grad",
+    "per_sample_grad",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
 Argnums = Union[int, Sequence[int]]
 
 
@@ -148,7 +163,9 @@ def _arguments(name: str, arguments: Sequence[Any]) -> list[Any]:
     return list(arguments)
 
 
-def _jvp_on(level: int, f: Callable[..., Any], primals: list[Any], tangents: list[Any]) -> Any:
+def _jvp_on(
+    level: int, f: Callable[..., Any], primals: list[Any], tangents: list[Any]
+) -> tuple[Any, Any]:
     jets = tree_map(functools.partial(_core._make_jet, level), primals, tangents)
     y = f(*jets)
     pairs = [_core._split_jet(level, leaf) for leaf in tree_flatten(y)]
@@ -387,10 +404,10 @@ class no_grad:
 
     >>> def f(x):
     ...     with fn.no_grad():
-    ...         scale = fn.sum(x)
+    ...         scale = x * x
     ...     return x * scale
     >>> fn.grad(f)(fn.tensor(3.))
-    Tensor(3., dtype=float64)
+    Tensor(9., dtype=float64)
     """
 
     def __enter__(self) -> "no_grad":

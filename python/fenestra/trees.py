@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator
 
+__all__ = ["tree_flatten", "tree_map"]
+
 
 def tree_flatten(tree: Any) -> list[Any]:
     """The leaves in order: what is no list, tuple, dict or None.

@@ -74,7 +74,7 @@ def test_an_exception_of_the_callers_function_comes_through():
     def f(x):
         raise Mine
 
-    for call in (lambda: fn.grad(f)(1.0), lambda: fn.jvp(f, (1.0,), (1.0,)), lambda: fn.vmap(f)([1.0])):
+    for call in (lambda: fn.grad(f)(1.0), lambda: fn.jvp(f, (1.0,), (1.0,)), lambda: fn.vmap(f)(fn.ones(2))):
         with pytest.raises(Mine):
             call()
 

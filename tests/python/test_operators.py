@@ -266,7 +266,7 @@ def test_a_function_with_a_number_is_the_one_without_on_that_many_axes(name, rng
         arguments = (2,)
     np.testing.assert_array_equal(np.asarray(getattr(fn, name)(x, *arguments)),
                                   np.asarray(base(x, *arguments)))
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(ValueError, match="axes"):
         getattr(fn, name)(np.ones((1,) * (rank + 4)), *(a if np.isscalar(a) or base is fn.max_unpool
                           else np.ones((1,) * (rank + 4)) for a in arguments))
 
