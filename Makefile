@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build test parity bench demo install clean format lint asan clang help
+.PHONY: all setup build test parity bench demo install clean format lint asan tsan clang help
 .DELETE_ON_ERROR:
 
 all: build  ## install missing packages and build everything (the tool: build/release/fenestra)
@@ -29,7 +29,7 @@ demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits
 	cmake --build --preset $(PRESET) --target example_digits
 	$(BUILD)/examples/digits data/digits $(BUILD)/demo
 
-parity:  ## compare every operator with torch, 3,000 random problems
+parity:  ## compare every operator with torch on 8,000 random problems
 	@scripts/install-packages peers
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) --target parity_cases
@@ -49,6 +49,12 @@ asan:  ## the specification's tests under the address and undefined-behaviour sa
 	cmake --preset asan-ubsan
 	cmake --build --preset asan-ubsan --target spec_tests
 	ctest --preset asan-ubsan -L '^spec$$'
+
+tsan:  ## calls from several threads at once under the thread sanitizer
+	@scripts/install-packages
+	cmake --preset tsan
+	cmake --build --preset tsan --target threads_tests
+	ctest --preset tsan -L '^threads$$'
 
 clang:  ## build the library and the tool with the other compiler
 	@scripts/install-packages clang

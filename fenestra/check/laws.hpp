@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fenestra/check/answers.hpp>
+#include <fenestra/check/kernel_law.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/dual.hpp>
@@ -39,6 +40,7 @@ enum class Law {
   sizes,               ///< the inverse operator leads back to the sizes
   engine,              ///< tape and jets = the specification
   rounding,            ///< f32 and f64 stay within the a-priori bound
+  kernels,             ///< every candidate that accepts stays within it, on every instruction set
 };
 
 inline constexpr std::array kLaws = {Law::answers,
@@ -53,7 +55,8 @@ inline constexpr std::array kLaws = {Law::answers,
                                      Law::groups,
                                      Law::sizes,
                                      Law::engine,
-                                     Law::rounding};
+                                     Law::rounding,
+                                     Law::kernels};
 
 constexpr std::string_view law_name(Law law) {
   switch (law) {
@@ -70,6 +73,7 @@ constexpr std::string_view law_name(Law law) {
     case Law::sizes: return "sizes";
     case Law::engine: return "engine";
     case Law::rounding: return "rounding";
+    case Law::kernels: return "kernels";
   }
   return "";
 }
@@ -231,6 +235,14 @@ class Laws {
       case Law::groups: return groups();
       case Law::sizes: return sizes();
       case Law::rounding: return rounding();
+      case Law::kernels:
+        if constexpr (requires { Op::kernels(g_); }) {
+          return kernels_complaint<Op>(g_,
+                                       inputs([&](const Shape& shape) { return reals(shape); }),
+                                       directions<double>(),
+                                       small(Op::output(g_).shape));
+        }
+        return {};
       default: break;
     }
     if constexpr (kMayBeExact) {

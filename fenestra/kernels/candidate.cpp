@@ -2,12 +2,14 @@
 #include <fenestra/kernels/candidate.hpp>
 
 #include <cstdlib>
+#include <utility>
 
 namespace fenestra::kernels {
 
 namespace {
 
 thread_local std::string forced_here;
+thread_local IfRefused if_refused_here = IfRefused::fail;
 
 const std::string& forced_everywhere() {
   static const std::string name = [] {
@@ -23,9 +25,16 @@ std::string_view forced_kernel() noexcept {
   return forced_here.empty() ? forced_everywhere() : forced_here;
 }
 
-ForcedKernel::ForcedKernel(std::string_view name) : previous_(forced_here) { forced_here = name; }
+IfRefused if_refused() noexcept { return forced_here.empty() ? IfRefused::fail : if_refused_here; }
 
-ForcedKernel::~ForcedKernel() { forced_here = previous_; }
+ForcedKernel::ForcedKernel(std::string_view name, IfRefused if_refused)
+    : previous_(std::exchange(forced_here, std::string(name))),
+      previous_if_refused_(std::exchange(if_refused_here, if_refused)) {}
+
+ForcedKernel::~ForcedKernel() {
+  forced_here = previous_;
+  if_refused_here = previous_if_refused_;
+}
 
 void detail::throw_refused(std::string_view name, const char* reason) {
   throw Error(ErrorCode::kernel_refused,

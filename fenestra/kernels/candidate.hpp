@@ -29,17 +29,25 @@ struct Candidate {
 /// environment.
 FENESTRA_API std::string_view forced_kernel() noexcept;
 
+/// What happens where the forced candidate refuses a problem.
+enum class IfRefused { fail, choose_freely };
+
+/// Whether the forced candidate may be passed over; the environment's may not.
+FENESTRA_API IfRefused if_refused() noexcept;
+
 /// Forces a candidate by name in this thread until the scope ends. An operator that has no
-/// candidate of that name chooses freely; one whose candidate refuses the problem throws.
+/// candidate of that name chooses freely; one whose candidate refuses the problem throws, unless
+/// told otherwise.
 class FENESTRA_API ForcedKernel {
  public:
-  explicit ForcedKernel(std::string_view name);
+  explicit ForcedKernel(std::string_view name, IfRefused if_refused = IfRefused::fail);
   ~ForcedKernel();
   ForcedKernel(const ForcedKernel&) = delete;
   ForcedKernel& operator=(const ForcedKernel&) = delete;
 
  private:
   std::string previous_;
+  IfRefused previous_if_refused_;
 };
 
 namespace detail {
@@ -65,10 +73,13 @@ const Candidate<Problem, Arguments>& choose(
       if (candidate.name != forced) {
         continue;
       }
-      if (const char* reason = candidate.refuse(problem)) {
+      const char* reason = candidate.refuse(problem);
+      if (reason == nullptr) {
+        return candidate;
+      }
+      if (if_refused() == IfRefused::fail) {
         detail::throw_refused(candidate.name, reason);
       }
-      return candidate;
     }
   }
   for (const auto& candidate : candidates) {

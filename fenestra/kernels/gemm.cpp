@@ -25,7 +25,7 @@ namespace fenestra::kernels {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using namespace fenestra::kernels::detail;  // NOLINT: this file is one half of it
+using namespace fenestra::kernels::detail;
 
 // Registers: 16 vectors hold 6 x 2 accumulators, 2 vectors of B and a broadcast of A; 32 hold 12
 // x 2. Up to half as many rows get panels twice as wide: the accumulators must cover the latency of
@@ -477,7 +477,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fenestra::kernels {
 
-using namespace fenestra::kernels::detail;  // NOLINT: this file is one half of it
+using namespace fenestra::kernels::detail;
 
 HWY_EXPORT(run_block_f32);
 HWY_EXPORT(run_block_f64);

@@ -32,7 +32,6 @@ namespace {
 std::string_view target_name(std::int64_t target) {
   switch (target) {
 #if HWY_ARCH_X86
-    case HWY_SSE4: return "sse4";
     case HWY_AVX2: return "avx2";
     case HWY_AVX3: return "avx512";
 #endif

@@ -9,7 +9,7 @@
 
 namespace fenestra::kernels {
 
-/// The set in use: "baseline", "sse4", "avx2" or "avx512" on x86-64.
+/// The set in use: "baseline", "avx2" or "avx512" on x86-64.
 std::string_view isa_name() noexcept;
 
 /// The sets that are compiled in and that this processor has, best first.

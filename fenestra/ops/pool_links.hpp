@@ -117,6 +117,26 @@ constexpr void for_each_link(
   }
 }
 
+/// One window over one cell of a row.
+struct CellLink {
+  Index cell = 0;
+  Index window = 0;
+  Index tap = 0;
+};
+
+/// Lists the windows over the cells of the steps [begin, end), ascending; returns their number.
+inline Index list_cell_links(const WindowAxis& a, Index begin, Index end, CellLink* links) {
+  const Index first = std::max<Index>(begin * a.stride - a.pad_low, 0);
+  const Index last = std::min(end * a.stride - a.pad_low, a.in);
+  Index count = 0;
+  for (Index cell = first; cell < last; ++cell) {
+    for_each_link(a, true, cell, false, [&](Index o, Index tap, Index) {
+      links[count++] = {cell, o, tap};
+    });
+  }
+  return count;
+}
+
 /// No `dest` on this axis has more links.
 constexpr Index most_links(const WindowAxis& a, bool to_cells) {
   if (a.rule == ExtentRule::adaptive) {
@@ -359,6 +379,10 @@ void run_tiles(const Plan& plan, const Tiling& tiling, Op& op, Index begin, Inde
 /// Items one thread takes at a time: half a million bytes of floats, so that taking them and
 /// setting up their tile costs nothing, but never more than an eighth of all.
 inline Index grain_of(Index items, Index numbers_per_item) {
+  constexpr Index kAlone = 16384;  // numbers that cost less than to wake another thread
+  if (items <= kAlone / std::max<Index>(numbers_per_item, 1)) {
+    return std::max<Index>(items, 1);
+  }
   const Index wanted = 131072 / std::max<Index>(numbers_per_item, 1);
   return std::max<Index>(std::min(wanted, items / 8), 1);
 }
@@ -366,6 +390,9 @@ inline Index grain_of(Index items, Index numbers_per_item) {
 /// Calls run(begin, end) over the tiles of all planes, on all threads.
 template <class Run>
 void for_tiles(const Plan& plan, const Tiling& tiling, const Run& run) {
+  if (plan.dest_plane_size() == 0) {
+    return;
+  }
   const Index plane_size = std::max(plan.dest_plane_size(), plan.source_plane_size());
   const Index items = plan.planes * tiling.tiles();
   parallel_for(items, grain_of(items, plane_size / tiling.tiles()), run);
@@ -463,6 +490,9 @@ void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index 
 /// Calls run(begin, end) over the rows of positions of all plane blocks, on all threads.
 template <class Run>
 void for_positions(const Plan& plan, Index planes_per_block, const Run& run) {
+  if (plan.dest_plane_size() == 0) {
+    return;
+  }
   const Index rows = plan.dest_rows();
   const Index size = std::max(plan.dest_plane_size(), plan.source_plane_size());
   const Index items = ceil_div(plan.planes, planes_per_block) * rows;

@@ -29,10 +29,9 @@ struct SumReducer {
   HWY_INLINE void vector(const T* at, Index step, Index i) const {
     const Wide<T> d;
     auto sum = hn::Zero(d);
-    for_taps<kStride>(
-        d, at, kTaps > 0 ? kTaps : a.kernel, step, [&](hn::Vec<Wide<T>> v, Index t) HWY_ATTR {
-          sum = t == 0 ? map(d, v) : hn::Add(sum, map(d, v));
-        });
+    for_taps<kStride, kTaps>(d, at, a.kernel, step, [&](hn::Vec<Wide<T>> v, Index t) HWY_ATTR {
+      sum = t == 0 ? map(d, v) : hn::Add(sum, map(d, v));
+    });
     hn::StoreU(sum, d, sums + i);
   }
   HWY_INLINE void single(const T* at, Index step, const EndWindow& end) const {

@@ -320,10 +320,16 @@ HWY_INLINE Columns inside_cells(const WindowAxis& a, Columns columns) {
 }
 
 /// Reads each tap of consecutive windows, the first of which starts at `at`, as f(vector, tap).
-/// Stride 2 reads pairs and never beyond the last tap; it needs at least two taps.
-template <int kStride, class D, class T, class F>
+/// Stride 2 reads pairs and never beyond the last tap; it needs at least two taps. kTaps 0: as many
+/// as `taps` says; else the reads are unrolled, and the number of the tap is a constant in f.
+template <int kStride, int kTaps, class D, class T, class F>
 HWY_INLINE void for_taps(D d, const T* at, Index taps, Index step, const F& f) {
-  if constexpr (kStride == 1) {
+  if constexpr (kStride == 1 && kTaps > 0) {
+    FENESTRA_UNROLL
+    for (Index t = 0; t < kTaps; ++t) {
+      f(hn::LoadU(d, at + t * step), t);
+    }
+  } else if constexpr (kStride == 1) {
     for (Index t = 0; t < taps; ++t) {
       f(hn::LoadU(d, at + t * step), t);
     }
@@ -334,6 +340,14 @@ HWY_INLINE void for_taps(D d, const T* at, Index taps, Index step, const F& f) {
     Index t = 1;
     if (step == 1) {
       f(odd, Index{1});
+      if constexpr (kTaps == 2) {
+        return;
+      }
+      if constexpr (kTaps == 3) {
+        hn::LoadInterleaved2(d, at + 1, even, odd);
+        f(odd, Index{2});
+        return;
+      }
       for (t = 2; t + 1 < taps; t += 2) {
         hn::LoadInterleaved2(d, at + t, even, odd);
         f(even, t);

@@ -166,6 +166,8 @@ class AvgSpread {
     shares_ = carver.take<T>(uniform_ ? 0 : a_.out * inner_ + kSlack);
     divisors_ = carver.take<T>(uniform_ ? 0 : a_.out);
     rows_ = carver.take<const T*>(most_row_links(plan_));
+    const Index cells = call_.tiling.columns_per_block * a_.stride;
+    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true));
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -174,6 +176,13 @@ class AvgSpread {
     inside_ = inside_cells(a_, columns);
     direct_ = (a_.stride == 1 || (a_.stride == 2 && inner_ == 1 && a_.kernel > 1)) &&
               inside_.count() * inner_ >= lanes(Wide<T>());
+    cell_link_count_ = 0;
+    if (direct_) {
+      cell_link_count_ =
+          list_cell_links(a_, columns.begin, columns.begin + inside_.begin, cell_links_);
+      cell_link_count_ += list_cell_links(
+          a_, columns.begin + inside_.end, columns.end, cell_links_ + cell_link_count_);
+    }
     for (Index o = 0; !uniform_ && o < a_.out; ++o) {
       divisors_[o] = static_cast<T>(call_.divisors.of_column(plan_, o));
     }
@@ -208,8 +217,7 @@ class AvgSpread {
         hn::StoreInterleaved2(windows(d, at + i, 0), windows(d, at + i, 1), d, to + 2 * (from + i));
       });
     }
-    ends(y_bar, slot, columns_.begin, columns_.begin + inside_.begin);
-    ends(y_bar, slot, columns_.begin + inside_.end, columns_.end);
+    ends(y_bar, slot);
   }
   void pad(T*) const {}
   void emit(const SlotLink* links, Index count, const T* slots, Index plane, Index dest_row) const {
@@ -245,18 +253,22 @@ class AvgSpread {
   }
   Index tap_parity(Index t) const { return (t * a_.dilation) & 1; }
 
-  /// Cells of the steps [begin, end), each from the windows that see it.
-  void ends(const T* y_bar, T* slot, Index begin, Index end) const {
-    const Index first = std::max<Index>(begin * a_.stride - a_.pad_low, 0);
-    const Index last = std::min(end * a_.stride - a_.pad_low, a_.in);
-    for (Index cell = first; cell < last; ++cell) {
+  /// The cells at the ends of the block, each from the windows that see it.
+  void ends(const T* y_bar, T* slot) const {
+    clear(slot, columns_.begin, columns_.begin + inside_.begin);
+    clear(slot, columns_.begin + inside_.end, columns_.end);
+    for (Index k = 0; k < cell_link_count_; ++k) {
+      const CellLink& link = cell_links_[k];
+      T* to = slot + (link.cell - cells_.begin) * inner_;
       for (Index c = 0; c < inner_; ++c) {
-        T sum(0);
-        for_each_link(
-            a_, true, cell, false, [&](Index o, Index, Index) { sum += y_bar[o * inner_ + c]; });
-        slot[(cell - cells_.begin) * inner_ + c] = sum;
+        to[c] += y_bar[link.window * inner_ + c];
       }
     }
+  }
+  void clear(T* slot, Index begin, Index end) const {
+    const Index first = std::max<Index>(begin * a_.stride - a_.pad_low, 0);
+    const Index last = std::min(end * a_.stride - a_.pad_low, a_.in);
+    fill(slot + (first - cells_.begin) * inner_, (last - first) * inner_, T(0));
   }
   /// All cells of the block, from window to window.
   void spread(const T* y_bar, T* slot) const {
@@ -304,6 +316,8 @@ class AvgSpread {
   T* shares_ = nullptr;
   T* divisors_ = nullptr;
   const T** rows_ = nullptr;
+  CellLink* cell_links_ = nullptr;
+  Index cell_link_count_ = 0;
 };
 
 /// Cells one by one: the sum of the shares of their windows.

@@ -1,5 +1,5 @@
-// What the loops of the direct convolution work on: bands of target rows, strips of source rows,
-// packed weights; see kernels_direct.hpp.
+// Forward and input gradient of the direct convolution, and its conditions: bands of target rows,
+// strips of source rows, packed weights; see kernels_direct.hpp.
 //
 // All but the last two axes are unrolled into planes: a plane is one source channel seen through
 // one outer tap. Forward and input gradient are the same loops: a target row has a list of (source
@@ -9,158 +9,20 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/conv/kernels_direct.hpp>
+#include <fenestra/ops/conv/kernels_direct_axes.hpp>
 #include <fenestra/ops/conv/kernels_direct_tiles.hpp>
+#include <fenestra/ops/conv/kernels_direct_weights.hpp>
 
 #include <algorithm>
-#include <cstddef>
 
 namespace fenestra::detail {
 
 namespace {
 
-// A strip should leave room for weights and targets in a first-level cache of 32 KiB; few planes of
-// wide rows are cut at 24 KiB, measured within 3 % of 16 and 48 KiB.
-constexpr Index kStripBytes = 24 * 1024;
-// Multiply-adds below which waking threads (some 5 us) costs more than they save.
-constexpr Index kSerialWork = 200'000;
-
-constexpr Index ceil_of(Index a, Index b) { return (a + b - 1) / b; }
-constexpr Index round_up(Index a, Index b) { return ceil_of(a, b) * b; }
-
-/// Cuts arrays from one scratch buffer: first all sizes are added up, then all pointers are handed
-/// out, by the same calls.
-class Arena {
- public:
-  explicit Arena(std::byte* base) : base_(base) {}
-
-  template <class U>
-  U* take(Index count) {
-    U* result = base_ != nullptr ? reinterpret_cast<U*>(base_ + used_) : nullptr;
-    used_ += static_cast<std::size_t>(round_up(count * static_cast<Index>(sizeof(U)), 64));
-    return result;
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  std::byte* base_;
-  std::size_t used_ = 0;
-};
-
-/// `cut(arena)` takes what it needs; it is called twice.
-template <class Cut>
-void allocate(int slot, const Cut& cut) {
-  Arena measured(nullptr);
-  cut(measured);
-  Arena arena(kernels::scratch<std::byte>(slot, measured.used()));
-  cut(arena);
-}
-
-/// The axes of a problem as the loops see them: outer ones, rows, columns.
-struct Axes {
-  WindowAxis outer[kMaxSpatialRank];
-  int outer_rank = 0;
-  WindowAxis row;
-  WindowAxis column;
-
-  explicit Axes(const Windows& windows) : column(windows[windows.rank() - 1]) {
-    if (windows.rank() >= 2) {
-      row = windows[windows.rank() - 2];
-    }
-    for (int a = 0; a + 2 < windows.rank(); ++a) {
-      outer[outer_rank++] = windows[a];
-    }
-  }
-  Index outer_product(Index WindowAxis::*member) const {
-    Index n = 1;
-    for (int a = 0; a < outer_rank; ++a) {
-      n *= outer[a].*member;
-    }
-    return n;
-  }
-};
-
-/// Calls f(tap, source cell) for the taps through which target cell `q` sees a cell of the source.
-template <class F>
-void for_each_source(const WindowAxis& axis, bool transposed, Index q, F&& f) {
-  if (!transposed) {
-    const Window window = axis.window(q);
-    for (Index t = 0; t < window.taps; ++t) {
-      if (axis.is_real(window.cell(t))) {
-        f(t, window.cell(t));
-      }
-    }
-    return;
-  }
-  for (Index t = 0; t < axis.kernel; ++t) {
-    const Index reach = q + axis.pad_low - t * axis.dilation;
-    if (reach >= 0 && reach % axis.stride == 0 && reach / axis.stride < axis.out) {
-      f(t, reach / axis.stride);
-    }
-  }
-}
-
-/// Calls f(outer tap, source cell) over all outer axes for the flat outer target cell `q`.
-template <class F>
-void for_each_outer(const Axes& axes, bool transposed, Index q, F&& f) {
-  Index cell[kMaxSpatialRank] = {};
-  for (int a = axes.outer_rank - 1; a >= 0; --a) {
-    const Index extent = transposed ? axes.outer[a].in : axes.outer[a].out;
-    cell[a] = q % extent;
-    q /= extent;
-  }
-  const auto visit = [&](auto&& self, int a, Index tap, Index source) -> void {
-    if (a == axes.outer_rank) {
-      f(tap, source);
-      return;
-    }
-    for_each_source(axes.outer[a], transposed, cell[a], [&](Index t, Index c) {
-      self(self,
-           a + 1,
-           tap * axes.outer[a].kernel + t,
-           source * (transposed ? axes.outer[a].out : axes.outer[a].in) + c);
-    });
-  };
-  visit(visit, 0, 0, 0);
-}
-
-/// Planes of one job: where they lie and their numbers in the weights.
-template <class T>
-struct PlaneList {
-  const T** data = nullptr;
-  Index* weight_plane = nullptr;
-  Index count = 0;
-
-  void cut(Arena& arena, Index most) {
-    data = arena.take<const T*>(most);
-    weight_plane = arena.take<Index>(most);
-  }
-  /// The planes of `channels` channels from `base` on that outer target cell `q` sees.
-  void fill(const Axes& axes,
-            bool transposed,
-            Index q,
-            const T* base,
-            Index channels,
-            Index channel_stride,
-            Index plane_cells) {
-    count = 0;
-    if (axes.outer_rank == 0) {
-      for (; count < channels; ++count) {
-        data[count] = base + count * channel_stride;
-        weight_plane[count] = count;
-      }
-      return;
-    }
-    const Index outer_taps = axes.outer_product(&WindowAxis::kernel);
-    for (Index c = 0; c < channels; ++c) {
-      for_each_outer(axes, transposed, q, [&](Index tap, Index cell) {
-        data[count] = base + c * channel_stride + cell * plane_cells;
-        weight_plane[count++] = c * outer_taps + tap;
-      });
-    }
-  }
-};
-
-// --- forward and input gradient ------------------------------------------------------------------
+// Multiply-adds below which the cost of a call decides.
+constexpr Index kTinyWork = 20'000;
+// Multiply-adds from which oneDNN takes a problem.
+constexpr Index kPeerWork = 1'000'000;
 
 /// A tensor of the problem, seen as planes.
 struct Side {
@@ -434,170 +296,6 @@ class Correlation {
   T* weights_ = nullptr;
 };
 
-// --- weight gradient -----------------------------------------------------------------------------
-
-/// One job is a tile of output channels of a group: all their weights, all samples in order.
-template <class T>
-class WeightGrad {
- public:
-  WeightGrad(const ConvProblem& problem, const ConvArguments<T>& arguments)
-      : g_(problem.geometry),
-        arguments_(arguments),
-        loops_(direct_loops<T>()),
-        axes_(g_.windows),
-        outer_taps_(axes_.outer_product(&WindowAxis::kernel)),
-        outer_(axes_.outer_product(&WindowAxis::out)),
-        in_plane_(axes_.row.in * axes_.column.in),
-        in_stride_(axes_.outer_product(&WindowAxis::in) * in_plane_),
-        out_plane_(axes_.row.out * axes_.column.out),
-        plane_taps_(axes_.row.kernel * axes_.column.kernel) {
-    const WindowAxis& column = axes_.column;
-    y_pitch_ = round_up(column.out, loops_.lanes);
-    lane_pitch_ = round_up(y_pitch_ + (column.span() - 1) / column.stride, loops_.lanes);
-    const Index row_bytes =
-        (std::max<Index>(planes(), 1) * pitch() * axes_.row.stride + kTileChannels * y_pitch_) *
-        static_cast<Index>(sizeof(T));
-    band_rows_ = std::min(axes_.row.out, std::max(2 * kStripBytes / row_bytes, axes_.row.span()));
-    allocate(kernels::scratch_caller,
-             [&](Arena& arena) { offsets_ = arena.take<Index>(plane_taps_); });
-    for (Index r = 0; r < axes_.row.kernel; ++r) {
-      for (Index t = 0; t < column.kernel; ++t) {
-        const Index shift = t * column.dilation;
-        offsets_[r * column.kernel + t] = r * axes_.row.dilation * pitch() +
-                                          shift % column.stride * lane_pitch_ +
-                                          shift / column.stride;
-      }
-    }
-  }
-
-  void run() {
-    const Index tiles = ceil_of(g_.group_out(), kTileChannels);
-    const auto body = [&](Index begin, Index end) {
-      for (Index job = begin; job < end; ++job) {
-        const Index tile = job % tiles;
-        run_job(job / tiles, tile * g_.group_out() / tiles, (tile + 1) * g_.group_out() / tiles);
-      }
-    };
-    if (g_.multiply_adds() < kSerialWork) {
-      body(0, g_.groups * tiles);
-    } else {
-      fenestra::parallel_for(g_.groups * tiles, 1, body);
-    }
-  }
-
- private:
-  Index planes() const { return g_.group_in() * outer_taps_; }
-  Index pitch() const { return axes_.column.stride * lane_pitch_; }
-  Index strip_rows(Index rows) const { return (rows - 1) * axes_.row.stride + axes_.row.span(); }
-
-  void run_job(Index group, Index c0, Index c1) {
-    const Index channels = c1 - c0;
-    const Index count = planes() * channels * plane_taps_;
-    PlaneList<T> list;
-    PlaneList<T> targets;
-    T* strip = nullptr;
-    T* y = nullptr;
-    T* sums = nullptr;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      list.cut(arena, planes());
-      targets.cut(arena, kTileChannels);
-      strip = arena.take<T>(planes() * strip_rows(band_rows_) * pitch());
-      y = arena.take<T>(kTileChannels * band_rows_ * y_pitch_);
-      sums = arena.take<T>(count * (loops_.lanes + 1));
-    });
-    std::fill(sums, sums + count * loops_.lanes, T(0));
-    const Index first_out = group * g_.group_out() + c0;
-    for (Index n = 0; n < g_.batch; ++n) {
-      for (Index outer = 0; outer < outer_; ++outer) {
-        list.fill(axes_,
-                  false,
-                  outer,
-                  arguments_.lhs + (n * g_.in_channels + group * g_.group_in()) * in_stride_,
-                  g_.group_in(),
-                  in_stride_,
-                  in_plane_);
-        const T* y_bar =
-            arguments_.rhs + ((n * g_.out_channels + first_out) * outer_ + outer) * out_plane_;
-        for (Index c = 0; c < channels; ++c) {
-          targets.data[c] = y_bar + c * outer_ * out_plane_;
-        }
-        for (Index row0 = 0; row0 < axes_.row.out; row0 += band_rows_) {
-          add_band(list, targets.data, channels, row0, strip, y, sums);
-        }
-      }
-    }
-    T* totals = sums + count * loops_.lanes;
-    loops_.sum_lanes(sums, count, totals);
-    for (Index c = 0; c < channels; ++c) {
-      T* w_bar = arguments_.out + (first_out + c) * planes() * plane_taps_;
-      for (Index p = 0; p < planes(); ++p) {
-        std::copy_n(
-            totals + (p * channels + c) * plane_taps_, plane_taps_, w_bar + p * plane_taps_);
-      }
-    }
-  }
-
-  void add_band(const PlaneList<T>& list,
-                const T* const* y_bar,
-                Index channels,
-                Index row0,
-                T* strip,
-                T* y,
-                T* sums) {
-    const Index rows = std::min(band_rows_, axes_.row.out - row0);
-    const Index copied = strip_rows(rows);
-    loops_.fill_strip({.plane = list.data,
-                       .planes = list.count,
-                       .source_rows = axes_.row.in,
-                       .source_width = axes_.column.in,
-                       .first_row = axes_.row.window(row0).first,
-                       .rows = copied,
-                       .first_column = axes_.column.window(0).first,
-                       .stride = axes_.column.stride,
-                       .lane_pitch = lane_pitch_,
-                       .dst = strip});
-    loops_.fill_strip({.plane = y_bar,
-                       .planes = channels,
-                       .source_rows = axes_.row.out,
-                       .source_width = axes_.column.out,
-                       .first_row = row0,
-                       .rows = rows,
-                       .first_column = 0,
-                       .stride = 1,
-                       .lane_pitch = y_pitch_,
-                       .dst = y});
-    loops_.add_dots({.strip = strip,
-                     .plane_pitch = copied * pitch(),
-                     .pitch = pitch(),
-                     .planes = list.count,
-                     .weight_plane = list.weight_plane,
-                     .taps = plane_taps_,
-                     .offset = offsets_,
-                     .row_step = axes_.row.stride * pitch(),
-                     .y = y,
-                     .y_pitch = y_pitch_,
-                     .channels = channels,
-                     .rows = rows,
-                     .width = axes_.column.out,
-                     .sums = sums});
-  }
-
-  const ConvGeometry& g_;
-  const ConvArguments<T>& arguments_;
-  const DirectLoops<T>& loops_;
-  Axes axes_;
-  Index outer_taps_;
-  Index outer_;
-  Index in_plane_;
-  Index in_stride_;
-  Index out_plane_;
-  Index plane_taps_;
-  Index y_pitch_ = 0;
-  Index lane_pitch_ = 0;
-  Index band_rows_ = 1;
-  Index* offsets_ = nullptr;
-};
-
 }  // namespace
 
 const char* direct_lacks(const ConvProblem& problem) {
@@ -611,9 +309,64 @@ const char* direct_lacks(const ConvProblem& problem) {
   return nullptr;
 }
 
+// Where others are faster, measured against oneDNN with its reorders and against conv_*_gemm on Zen
+// 3, one thread, shares of peak in brackets.
 template <class T>
 const char* refuse_conv_direct(const ConvProblem& problem) {
-  return direct_lacks(problem);
+  if (const char* reason = direct_lacks(problem)) {
+    return reason;
+  }
+#ifdef FENESTRA_HAVE_ONEDNN
+  constexpr bool kPeer = sizeof(T) == sizeof(float);
+#else
+  constexpr bool kPeer = false;
+#endif
+  const ConvGeometry& g = problem.geometry;
+  const Axes axes(g.windows);
+  const bool transposed = problem.direction == ConvDirection::input_grad;
+  const bool sums_cells = problem.direction == ConvDirection::weight_grad;
+  const Index planes =
+      (transposed ? g.group_out() : g.group_in()) * axes.outer_product(&WindowAxis::kernel);
+  const Index widest_group = std::max(g.group_in(), g.group_out());
+  const Index width = transposed ? axes.column.in : axes.column.out;
+  if (g.groups > 1 && std::min(g.group_in(), g.group_out()) == 1 && widest_group <= kTileChannels) {
+    // Depthwise: 96 @112 1.3 to 1.5 times oneDNN with its reorders, weight gradients up to 14
+    // times; a stride costs a pass over each row and narrow rows are mostly call: 96 @112 s2 oneDNN
+    // is 1.4 to 1.9 times faster, 5x5 240 @14 1.3 to 2.6 times.
+    const bool slow_rows = axes.column.stride > 1 || width < 16;
+    const bool peer_runs = kPeer && g.rank() <= 3 && g.multiply_adds() >= kPeerWork;
+    return slow_rows && peer_runs && !sums_cells ? "strided or narrow: a blocked layout pays"
+                                                 : nullptr;
+  }
+  if (width < 4) {
+    return "rows shorter than a vector";
+  }
+  if (g.multiply_adds() < kTinyWork && planes <= 16) {
+    return nullptr;  // 3x3 1 -> 1 @8: 0.4 us, the matrix product 0.9 us, oneDNN 1.2 us
+  }
+  if (axes.row.kernel * axes.column.kernel < 3) {
+    return "a matrix product: too few taps share a row";  // 1x1 256 -> 64 @56 [19 %]
+  }
+  if (g.groups > 1 && widest_group <= 4) {
+    return nullptr;  // 32 groups of 4 @56: 5 to 12 times oneDNN
+  }
+  if (width < 16) {
+    return "rows of less than two vectors";  // 5x5 6 -> 16 @12 [38 %, gemm 44 %], 256 @14 [47 %]
+  }
+  if (transposed && g.group_in() < kTileChannels && g.group_in() < planes / 4) {
+    return "too few target channels share a strip";  // D of 3 -> 16 @128 [34 %, gemm 39 %]
+  }
+  if (!kPeer) {
+    return planes <= 32 ? nullptr : "too many channels: the strip leaves the cache";
+  }
+  // oneDNN on blocked layouts: 16 @128 D and W 1.2 to 1.4 times faster, F equal; 32 groups of 8 @28
+  // D 1.2 and W 1.4 times faster; 7x7 s2 3 -> 64 W 1.1 times faster.
+  const Index most = sums_cells ? 12 : transposed ? 8 : 16;
+  const bool backward = sums_cells || transposed;
+  if (planes > most || (backward && g.groups > 1) || (sums_cells && g.group_out() > 32)) {
+    return "too many channels: a blocked layout pays";
+  }
+  return nullptr;
 }
 
 template <class T>

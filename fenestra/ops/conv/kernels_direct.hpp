@@ -16,8 +16,9 @@ template <class T>
 const char* refuse_conv_direct(const ConvProblem& problem);
 
 /// Scratch: a packed copy of the weights, and per thread a strip of source rows of at most
-/// kStripBytes (or the rows that one target row needs, if those are more). The weight gradient
-/// keeps a vector of partial sums per weight of kTileChannels channels.
+/// kStripBytes, or of the rows that eight target rows need if those are more. The weight gradient
+/// keeps twice that, or the rows for as many target rows as a window spans, and a vector of partial
+/// sums per weight of kTileChannels channels.
 template <class T>
 void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept;
 

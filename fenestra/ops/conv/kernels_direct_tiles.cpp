@@ -42,8 +42,9 @@ constexpr Index lanes_of() {
   return static_cast<Index>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
-// --- strips
-// ----------------------------------------------------------------------------------------
+constexpr Index round_up(Index a, Index b) { return (a + b - 1) / b * b; }
+
+// --- strips ---
 
 /// dst[i] = src[i * step] for i in [0, count).
 template <class T>
@@ -61,8 +62,21 @@ void copy_row(const T* HWY_RESTRICT src, Index count, T* HWY_RESTRICT dst) {
   for (; i + kLanes <= count; i += kLanes) {
     hn::StoreU(hn::LoadU(d, src + i), d, dst + i);
   }
+  if (i < count && count >= kLanes) {
+    hn::StoreU(hn::LoadU(d, src + count - kLanes), d, dst + count - kLanes);
+    return;
+  }
   for (; i < count; ++i) {
     dst[i] = src[i];
+  }
+}
+
+/// Zeros in [0, count), count a multiple of the lanes. Rows are short: a call of memset costs more.
+template <class T>
+void clear_row(Index count, T* HWY_RESTRICT dst) {
+  const hn::ScalableTag<T> d;
+  for (Index i = 0; i < count; i += lanes_of<T>()) {
+    hn::StoreU(hn::Zero(d), d, dst + i);
   }
 }
 
@@ -88,6 +102,7 @@ void deal_pairs(const T* HWY_RESTRICT src, Index pairs, T* HWY_RESTRICT even, T*
 
 template <class T>
 void fill_strip(const StripJob<T>& s) {
+  constexpr Index kLanes = lanes_of<T>();
   const Index pitch = s.pitch();
   // Columns of the strip that show the source; they are the same for every row.
   const Index begin = std::clamp<Index>(-s.first_column, 0, pitch);
@@ -98,14 +113,14 @@ void fill_strip(const StripJob<T>& s) {
     for (Index r = 0; r < s.rows; ++r, row += pitch) {
       const Index source_row = s.first_row + r;
       if (source_row < 0 || source_row >= s.source_rows) {
-        std::fill(row, row + pitch, T(0));
+        clear_row(pitch, row);
         continue;
       }
       const T* source = plane + source_row * s.source_width + s.first_column;
       if (s.stride == 1) {
-        std::fill(row, row + begin, T(0));
+        clear_row(round_up(begin, kLanes), row);
+        clear_row(pitch - end / kLanes * kLanes, row + end / kLanes * kLanes);
         copy_row(source + begin, end - begin, row + begin);
-        std::fill(row + end, row + pitch, T(0));
         continue;
       }
       for (Index lane = 0; lane < s.stride; ++lane) {
@@ -114,8 +129,8 @@ void fill_strip(const StripJob<T>& s) {
             std::clamp<Index>((begin - lane + s.stride - 1) / s.stride, 0, s.lane_pitch);
         const Index i1 =
             std::clamp<Index>((end - lane + s.stride - 1) / s.stride, i0, s.lane_pitch);
-        std::fill(dst, dst + i0, T(0));
-        std::fill(dst + i1, dst + s.lane_pitch, T(0));
+        clear_row(round_up(i0, kLanes), dst);
+        clear_row(s.lane_pitch - i1 / kLanes * kLanes, dst + i1 / kLanes * kLanes);
         if (s.stride != 2) {
           copy_every(source + i0 * s.stride + lane, s.stride, i1 - i0, dst + i0);
         }
@@ -136,8 +151,7 @@ void fill_strip(const StripJob<T>& s) {
   }
 }
 
-// --- target = strip * weights
-// ------------------------------------------------------------------------
+// --- target = strip * weights ---
 
 /// Tiles of kChannels x kRows x kVectors vectors. The rows of a tile see the same taps, each row
 /// the source `source_shift` behind that of the row before.
@@ -460,8 +474,7 @@ void run_band(const BandJob<T>& b) {
   }
 }
 
-// --- sums of products along rows
-// -------------------------------------------------------------------
+// --- sums of products along rows ---
 
 template <class T, int kChannels, int kTaps>
 void dot_tile(const DotJob<T>& j, const T* strip, Index tap, Index channel, T* sums) {

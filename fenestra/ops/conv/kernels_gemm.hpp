@@ -10,8 +10,10 @@ namespace fenestra::detail {
 /// Refuses nothing.
 const char* refuse_conv_gemm(const ConvProblem& problem);
 
-/// Scratch per thread: that of kernels::gemm, 64 x 320 elements of gathered cells, and one row of
-/// zero channels. The input gradient also keeps a packed copy of one group's weights.
+/// Scratch per thread: that of kernels::gemm, as much again for staged source rows (at most as many
+/// elements as a block of panels has), and one row of zero channels. The input gradient also keeps
+/// a packed copy of one group's weights, or a tile of products (64 Ki elements, or 32 per weight of
+/// an output channel).
 template <class T>
 void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept;
 

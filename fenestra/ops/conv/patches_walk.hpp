@@ -165,7 +165,7 @@ struct StagePlan {
   }
   /// Staged rows serve as they are where most panels lie within one row of cells; else they save
   /// little but the clipping of each tap, which many channels share anyway. Measured: rows of 14
-  /// cells with 256 channels lose 8 %, rows of 128 with 16 channels gain 40 %.
+  /// cells with 256 channels lose a tenth, rows of 128 with 16 channels gain a third.
   static bool pays(const PatchGrid& g) {
     const GridAxis& inner = g.axes[g.rank - 1];
     return inner.taps > 1 && inner.count >= 8 && (inner.count >= 32 || g.channels < 16) &&

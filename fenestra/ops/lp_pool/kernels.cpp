@@ -116,6 +116,7 @@ void lp_walk(const LpCall<T>& call, LpWalk walk, Map map, Finish finish, Index b
   }
 }
 
+/// Other powers cost so much that one walk, compiled once, serves them all.
 template <class T>
 void lp_run(const LpCall<T>& call, LpWalk walk, Index begin, Index end) {
   if (call.p == T(1)) {
@@ -123,7 +124,13 @@ void lp_run(const LpCall<T>& call, LpWalk walk, Index begin, Index end) {
   } else if (call.p == T(2)) {
     lp_walk(call, walk, Square(), SquareRoot(), begin, end);
   } else {
-    lp_walk(call, walk, Power<T>{call.p}, Root<T>(call.p), begin, end);
+    Root<T> finish(call.p);
+    run_positions(call.plan,
+                  kGenericPlanes,
+                  begin,
+                  end,
+                  SumPositions<Single<T>, T, Power<T>, Root<T>>{
+                      call.plan, call.args.x, call.args.out, Power<T>{call.p}, finish});
   }
 }
 
@@ -156,22 +163,33 @@ LpCall<T> make_call(const LpProblem& problem, const LpArguments<T>& args) {
   return {Plan(problem.geometry.pool, false), Tiling{}, static_cast<T>(problem.geometry.p), args};
 }
 
+const char* refuse_power(const LpProblem& problem) {
+  const double p = problem.geometry.p;
+  return p == 1.0 || p == 2.0 ? nullptr : "needs p = 1 or p = 2: other powers are all the cost";
+}
+
 const char* refuse_whole(const LpProblem& problem) {
+  if (const char* reason = refuse_power(problem)) {
+    return reason;
+  }
   return is_whole(problem.geometry.pool) ? nullptr
                                          : "needs channels first and one window per plane";
 }
 
 const char* refuse_channels(const LpProblem& problem) {
-  const LpPoolGeometry& g = problem.geometry;
-  if (g.p != 1.0 && g.p != 2.0) {
-    return "needs p = 1 or p = 2: other powers are worth sharing between windows";
+  if (const char* reason = refuse_power(problem)) {
+    return reason;
   }
+  const LpPoolGeometry& g = problem.geometry;
   return g.pool.layout == Layout::channels_last && g.pool.channels >= kFewChannels
              ? nullptr
              : "needs channels last and at least 32 channels";
 }
 
 const char* refuse_rows(const LpProblem& problem) {
+  if (const char* reason = refuse_power(problem)) {
+    return reason;
+  }
   return Plan(problem.geometry.pool, false).has_regular_rows()
              ? nullptr
              : "bins of unequal size along the last axis";

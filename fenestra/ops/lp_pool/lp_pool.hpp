@@ -63,7 +63,7 @@ struct LpPoolPrimitive {
     if (g.p == 2) {
       return mul(u, x);
     }
-    return gate(kPositive, mul(u, mul(sign(x), power(abs(x), g.p - 1))), abs(x));
+    return gate(kPositive, mul(u, mul(sign(x), power(or_one(abs(x)), g.p - 1))), abs(x));
   }
   /// u * y^(1-p), 0 at y = 0.
   template <class V>
@@ -71,7 +71,14 @@ struct LpPoolPrimitive {
     if (g.p == 1) {
       return u;
     }
-    return gate(kPositive, mul(u, power(y, 1 - g.p)), y);
+    return gate(kPositive, mul(u, power(or_one(y), 1 - g.p)), y);
+  }
+  /// v, and 1 where v = 0: a derivative of the gated product multiplies the power by 0, which must
+  /// not be infinite then.
+  template <class V>
+  static V or_one(const V& v) {
+    const V one = scalar_constant<V>(ScalarOf<V>(1));
+    return add(v, sub(one, gate(kPositive, broadcast_to(one, v.shape()), v)));
   }
 };
 

@@ -130,15 +130,14 @@ struct MaxReducer {
   HWY_INLINE void vector(const T* at, Index step, Index i) {
     const Wide<T> d;
     State s{hn::Zero(d), hn::Zero(d)};
-    for_taps<kStride>(
-        d, at, kTaps > 0 ? kTaps : a.kernel, step, [&](hn::Vec<Wide<T>> v, Index t) HWY_ATTR {
-          if (t == 0) {
-            s.best = v;
-            sum = hn::Add(sum, v);
-          } else {
-            meet(s, v, hn::Set(d, static_cast<T>(t)));
-          }
-        });
+    for_taps<kStride, kTaps>(d, at, a.kernel, step, [&](hn::Vec<Wide<T>> v, Index t) HWY_ATTR {
+      if (t == 0) {
+        s.best = v;
+        sum = hn::Add(sum, v);
+      } else {
+        meet(s, v, hn::Set(d, static_cast<T>(t)));
+      }
+    });
     store(s, i);
   }
   HWY_INLINE void single(const T* at, Index step, const EndWindow& end) {
@@ -482,10 +481,19 @@ class MaxScatterDirect {
     for (auto& sources : sources_) {
       sources = carver.take<Source>(most_row_links(call_.plan) * a_.kernel);
     }
+    const Index cells = call_.tiling.columns_per_block * a_.stride;
+    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true));
   }
   void start(Columns columns) {
     columns_ = columns;
     inside_ = inside_cells(a_, columns);
+    if (inside_.count() * inner_ < lanes(Wide<T>())) {
+      inside_ = {0, 0};
+    }
+    cell_link_count_ =
+        list_cell_links(a_, columns.begin, columns.begin + inside_.begin, cell_links_);
+    cell_link_count_ += list_cell_links(
+        a_, columns.begin + inside_.end, columns.end, cell_links_ + cell_link_count_);
   }
   void prepare(T*, Index, Index) const {}
   void pad(T*) const {}
@@ -506,14 +514,12 @@ class MaxScatterDirect {
     T* to = row + (columns_.begin * a_.stride - a_.pad_low) * inner_;
     const Index n = inside_.count() * inner_;
     const Index from = inside_.begin * inner_;
-    if (n < lanes(Wide<T>())) {
-      ends(links, count, plane_at, row, columns_.begin, columns_.end);
-      return;
-    }
     const Index even = found[0];
     const Index odd = found[1];
     // Unrolled are the counts that 2x2 and 3x3 windows have.
-    if (a_.stride == 1) {
+    if (n == 0) {
+      // every cell is at an end
+    } else if (a_.stride == 1) {
       even == 9 ? ones<9>(even, from, n, to) : ones<0>(even, from, n, to);
     } else if (even == 1 && odd == 1) {
       pairs<1, 1>(even, odd, from, n, to);
@@ -524,8 +530,7 @@ class MaxScatterDirect {
     } else {
       pairs<0, 0>(even, odd, from, n, to);
     }
-    ends(links, count, plane_at, row, columns_.begin, columns_.begin + inside_.begin);
-    ends(links, count, plane_at, row, columns_.begin + inside_.end, columns_.end);
+    ends(links, count, plane_at, row);
   }
 
  private:
@@ -564,25 +569,28 @@ class MaxScatterDirect {
                             to + 2 * (from + i));
     });
   }
-  /// Cells of the steps [begin, end), each from the windows that see it.
-  void ends(
-      const SlotLink* links, Index count, Index plane_at, T* row, Index begin, Index end) const {
-    const Index first = std::max<Index>(begin * a_.stride - a_.pad_low, 0);
-    const Index last = std::min(end * a_.stride - a_.pad_low, a_.in);
-    for (Index cell = first; cell < last; ++cell) {
-      for (Index c = 0; c < inner_; ++c) {
-        T sum(0);
-        for (Index l = 0; l < count; ++l) {
-          const Index at = plane_at + links[l].source_row * call_.plan.source_row_size() + c;
-          for_each_link(a_, true, cell, false, [&](Index o, Index tap, Index taps) {
-            if (call_.args.winners_in[at + o * inner_] == links[l].tap * taps + tap) {
-              sum += call_.args.in[at + o * inner_];
-            }
-          });
+  /// The cells at the ends of the block, each from the windows that see it.
+  void ends(const SlotLink* links, Index count, Index plane_at, T* row) const {
+    clear(row, columns_.begin, columns_.begin + inside_.begin);
+    clear(row, columns_.begin + inside_.end, columns_.end);
+    for (Index l = 0; l < count; ++l) {
+      const Index at = plane_at + links[l].source_row * call_.plan.source_row_size();
+      const Index base = links[l].tap * a_.kernel;
+      for (Index k = 0; k < cell_link_count_; ++k) {
+        const CellLink& link = cell_links_[k];
+        const Index from = at + link.window * inner_;
+        T* to = row + link.cell * inner_;
+        for (Index c = 0; c < inner_; ++c) {
+          to[c] +=
+              call_.args.winners_in[from + c] == base + link.tap ? call_.args.in[from + c] : T(0);
         }
-        row[cell * inner_ + c] = sum;
       }
     }
+  }
+  void clear(T* row, Index begin, Index end) const {
+    const Index first = std::max<Index>(begin * a_.stride - a_.pad_low, 0);
+    const Index last = std::min(end * a_.stride - a_.pad_low, a_.in);
+    fill(row + first * inner_, (last - first) * inner_, T(0));
   }
 
   const MaxCall<T>& call_;
@@ -591,6 +599,8 @@ class MaxScatterDirect {
   Columns columns_;
   Columns inside_;
   Source* sources_[2] = {};
+  CellLink* cell_links_ = nullptr;
+  Index cell_link_count_ = 0;
 };
 
 /// kVectors vectors of one window from its cells; false where a NaN may be among them.

@@ -1,0 +1,302 @@
+// fenestra_bench: times the cases of cases.txt against oneDNN and torch in the same run.
+//
+//   make bench              everything, about ten minutes
+//   make bench QUICK=1      the cases tagged `quick` at batch 4, about a minute
+//   fenestra_bench --only "3x3 64" --threads 1 --json FILE
+//
+// Ours, oneDNN's two forms and torch take turns within a case, so that a machine that slows down
+// slows all of them; figures are medians. The machine's limits are measured first.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/bench/bars.hpp>
+#include <fenestra/bench/case.hpp>
+#include <fenestra/bench/limits.hpp>
+#include <fenestra/bench/sample.hpp>
+#include <fenestra/bench/torch_peer.hpp>
+#include <fenestra/bench/work.hpp>
+#include <fenestra/kernels/isa.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace fenestra::bench {
+namespace {
+
+struct Options {
+  std::string cases = "fenestra/bench/cases.txt";
+  std::string torch = "fenestra/bench/torch_peer.py";
+  std::string json;
+  std::string only;
+  bool quick = false;
+  bool no_torch = false;
+  bool no_onednn = false;
+  std::vector<int> threads = {1, 2};
+  std::vector<Index> batches;  ///< 1 and 16 where empty; 4 for a quick run
+};
+
+struct Machine {
+  std::map<int, double> f32;
+  std::map<int, double> f64;
+
+  /// 0 where neither operations nor bytes are known, as of whole models.
+  double limit(const Result& r) const {
+    if (r.flops == 0 && r.bytes == 0) {
+      return 0;
+    }
+    if (r.flops == 0) {
+      return r.bytes / copy_speed(static_cast<std::size_t>(r.bytes), r.threads);
+    }
+    return r.flops / (r.what.is_double() ? f64 : f32).at(r.threads);
+  }
+};
+
+Machine measure_machine(const Options& options) {
+  Machine machine;
+  std::printf("limits (%s)     f32 peak   f64 peak   copy in L2   from memory\n",
+              std::string(kernels::isa_name()).c_str());
+  for (const int threads : options.threads) {
+    machine.f32[threads] = peak_flops<float>(threads);
+    machine.f64[threads] = peak_flops<double>(threads);
+    const auto part = static_cast<std::size_t>(threads);
+    std::printf("  %d thread%s      %7.0f    %7.0f GF/s   %6.0f      %6.0f GB/s\n",
+                threads,
+                threads == 1 ? " " : "s",
+                machine.f32[threads] / 1e9,
+                machine.f64[threads] / 1e9,
+                copy_speed(part * (std::size_t{1} << 18), threads) / 1e9,
+                copy_speed(std::size_t{1} << 28, threads) / 1e9);
+  }
+  return machine;
+}
+
+Result measure(const Case& what,
+               char direction,
+               Index batch,
+               int threads,
+               const Options& options,
+               TorchPeer& torch) {
+  const Effort effort = options.quick ? Effort{.seconds = 0.02, .runs = 3, .longest = 0.25}
+                                      : Effort{.seconds = 0.08, .runs = 3, .longest = 1.0};
+  set_threads(threads);
+  Result r;
+  r.what = what;
+  r.direction = direction;
+  r.batch = what.has_batch() ? batch : 0;
+  r.threads = threads;
+  r.problem = what.with_batch(batch);
+
+  const Work ours = make_ours(what, direction, r.problem);
+  const OnednnWork onednn =
+      options.no_onednn ? OnednnWork{} : make_onednn(what, direction, r.problem, threads);
+  std::vector<double> ours_times, torch_times;
+  std::vector<double> onednn_times[3];
+  const std::function<void()>* forms[3] = {
+      &onednn.plain, &onednn.with_reorders, &onednn.own_layout};
+  const int rounds = options.quick ? 1 : 2;  // turns of each contestant
+  for (int round = 0; round < rounds; ++round) {
+    sample(ours.run, effort, ours_times);
+    for (int i = 0; i < 3; ++i) {
+      if (*forms[i]) {
+        sample(*forms[i], effort, onednn_times[i]);
+      }
+    }
+    torch.sample(what, direction, r.problem, threads, effort, torch_times);
+  }
+
+  r.kernel = ours.kernel;
+  r.flops = ours.flops;
+  r.bytes = ours.bytes;
+  r.ours = median(ours_times);
+  for (int i = 0; i < 2; ++i) {
+    if (!onednn_times[i].empty()) {
+      const double seconds = median(onednn_times[i]);
+      r.plain = r.plain ? std::min(*r.plain, seconds) : seconds;
+    }
+  }
+  if (!onednn_times[2].empty()) {
+    r.any = median(onednn_times[2]);
+  }
+  if (!torch_times.empty()) {
+    r.torch = median(torch_times);
+  }
+  return r;
+}
+
+std::string number(std::optional<double> value, int width, int digits) {
+  char text[64];
+  if (value) {
+    std::snprintf(text, sizeof text, "%*.*f", width, digits, *value);
+  } else {
+    std::snprintf(text, sizeof text, "%*s", width, "-");
+  }
+  return text;
+}
+
+std::optional<double> in_microseconds(std::optional<double> seconds) {
+  return seconds ? std::optional(*seconds * 1e6) : std::nullopt;
+}
+
+std::string share_of(const Result& r) {
+  return r.limit > 0 ? number(100 * r.limit / r.ours, 4, 0) + "%" : "    -";
+}
+
+void print(const Result& r) {
+  // Small times need a digit after the point.
+  const int digits = r.ours < 100e-6 ? 1 : 0;
+  std::printf("%-33s %c %4s %2d %s %s %s %s %s %s %s  %s\n",
+              r.what.name.c_str(),
+              r.direction,
+              r.batch > 0 ? std::to_string(r.batch).c_str() : "-",
+              r.threads,
+              number(r.ours * 1e6, 9, digits).c_str(),
+              share_of(r).c_str(),
+              number(in_microseconds(r.plain), 9, digits).c_str(),
+              number(in_microseconds(r.any), 9, digits).c_str(),
+              number(in_microseconds(r.torch), 9, digits).c_str(),
+              number(r.against_plain(), 6, 2).c_str(),
+              number(r.against_torch(), 6, 2).c_str(),
+              r.kernel.c_str());
+  std::fflush(stdout);
+}
+
+void print_summary(const std::vector<Result>& results, const std::vector<Bar>& bars) {
+  std::printf("\ngeometric means: %s x oneDNN (plain), %s x torch\n\nbars (eager)\n",
+              number(geometric_mean(results, &Result::against_plain), 0, 2).c_str(),
+              number(geometric_mean(results, &Result::against_torch), 0, 2).c_str());
+  for (const Bar& bar : bars) {
+    if (bar.cases == 0) {
+      std::printf("  %-10s %-62s\n", "no case", bar.text.c_str());
+      continue;
+    }
+    std::printf("  %-10s %-62s %s %.2f, worst %.2f (%s)%s\n",
+                bar.holds() ? "holds" : "MISSED",
+                bar.text.c_str(),
+                bar.at_least ? ">=" : "<=",
+                bar.needed,
+                bar.worst,
+                bar.worst_case.c_str(),
+                bar.missed > 0 ? (", " + std::to_string(bar.missed) + " of " +
+                                  std::to_string(bar.cases) + " missed")
+                                     .c_str()
+                               : "");
+  }
+}
+
+nlohmann::json to_json(const std::vector<Result>& results,
+                       const std::vector<Bar>& bars,
+                       const Machine& machine,
+                       const TorchPeer& torch) {
+  const auto optional = [](std::optional<double> value) {
+    return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
+  };
+  nlohmann::json all;
+  all["isa"] = kernels::isa_name();
+  all["onednn"] = onednn_version();
+  all["torch"] = torch.version();
+  for (const auto& [threads, flops] : machine.f32) {
+    all["limits"].push_back({{"threads", threads},
+                             {"f32_flops", flops},
+                             {"f64_flops", machine.f64.at(threads)},
+                             {"copy_from_memory", copy_speed(std::size_t{1} << 28, threads)}});
+  }
+  for (const Result& r : results) {
+    all["results"].push_back({{"case", r.what.name},
+                              {"operator", r.what.op},
+                              {"problem", r.problem},
+                              {"type", r.what.is_double() ? "f64" : "f32"},
+                              {"direction", std::string(1, r.direction)},
+                              {"threads", r.threads},
+                              {"kernel", r.kernel},
+                              {"seconds", r.ours},
+                              {"limit", r.limit},
+                              {"onednn_plain", optional(r.plain)},
+                              {"onednn_any", optional(r.any)},
+                              {"torch", optional(r.torch)}});
+  }
+  for (const Bar& bar : bars) {
+    all["bars"].push_back({{"bar", bar.text},
+                           {"needed", bar.needed},
+                           {"at_least", bar.at_least},
+                           {"worst", bar.worst},
+                           {"worst_case", bar.worst_case},
+                           {"cases", bar.cases},
+                           {"missed", bar.missed}});
+  }
+  return all;
+}
+
+void run(const Options& options) {
+  TorchPeer torch(options.no_torch ? "" : options.torch);
+  std::printf("oneDNN %s, torch %s\n",
+              onednn_version().empty() ? "(not built in)" : onednn_version().c_str(),
+              torch.version().empty() ? "(not found)" : torch.version().c_str());
+  const Machine machine = measure_machine(options);
+  std::printf(
+      "\nmicroseconds (medians); share: of the peak, or of copy speed; last two: times faster\n"
+      "%-33s   %4s %2s %9s %5s %9s %9s %9s %6s %6s  kernel\n",
+      "case",
+      "n",
+      "t",
+      "ours",
+      "share",
+      "plain",
+      "any",
+      "torch",
+      "plain",
+      "torch");
+  std::vector<Result> results;
+  for (const Case& what : read_cases(options.cases)) {
+    if ((options.quick && !what.has("quick")) ||
+        what.name.find(options.only) == std::string::npos) {
+      continue;
+    }
+    for (const Index batch : options.batches) {
+      if (!what.has_batch() && batch != options.batches.front()) {
+        continue;
+      }
+      for (const char direction : what.directions) {
+        for (const int threads : options.threads) {
+          results.push_back(measure(what, direction, batch, threads, options, torch));
+          results.back().limit = machine.limit(results.back());
+          print(results.back());
+        }
+      }
+    }
+  }
+  const std::vector<Bar> bars = judge(results);
+  print_summary(results, bars);
+  if (!options.json.empty()) {
+    std::ofstream(options.json) << to_json(results, bars, machine, torch).dump(1) << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace fenestra::bench
+
+int main(int argc, char** argv) {
+  fenestra::bench::Options options;
+  CLI::App app("Times the cases of cases.txt against oneDNN and torch in the same run.");
+  app.add_option("--cases", options.cases, "the list of cases")->capture_default_str();
+  app.add_option("--torch", options.torch, "the script that times torch")->capture_default_str();
+  app.add_option("--json", options.json, "also write the results to this file");
+  app.add_option("--only", options.only, "cases whose name contains this");
+  app.add_option("--threads", options.threads, "numbers of threads")->capture_default_str();
+  app.add_option("--batches", options.batches, "batches, 1 and 16 by default (4 with --quick)");
+  app.add_flag("--quick", options.quick, "the cases tagged quick, shorter measurements");
+  app.add_flag("--no-torch", options.no_torch, "leave torch out");
+  app.add_flag("--no-onednn", options.no_onednn, "leave oneDNN out");
+  CLI11_PARSE(app, argc, argv);
+  if (options.batches.empty()) {
+    options.batches =
+        options.quick ? std::vector<fenestra::Index>{4} : std::vector<fenestra::Index>{1, 16};
+  }
+  try {
+    fenestra::bench::run(options);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 3;
+  }
+}

@@ -1,0 +1,157 @@
+// The law of the kernels: every candidate that accepts a problem computes what the specification
+// computes, values and both derivatives, within the rounding bound, on every instruction set of the
+// machine; and the bits of our own do not depend on the number of threads.
+#pragma once
+
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/check/rounded.hpp>
+#include <fenestra/kernels/candidate.hpp>
+#include <fenestra/kernels/isa.hpp>
+#include <fenestra/ops/engine_operator.hpp>
+#include <fenestra/ops/kernel_choice.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace fenestra::check {
+
+namespace detail {
+
+/// Value, tangent and cotangents, in this order.
+template <class T>
+using AllOf = std::vector<Tensor<T>>;
+
+template <class Op, class T>
+AllOf<T> compute_all(const typename Op::Geometry& g,
+                     const Inputs<double>& in,
+                     const std::vector<Tensor<double>>& dots,
+                     const Tensor<double>& y_bar) {
+  const auto lift = [](const Tensor<double>& values) {
+    return values.map([](double v) { return from_double<T>(v); });
+  };
+  Inputs<T> lifted;
+  for (const Tensor<double>& value : in.values) {
+    lifted.values.push_back(lift(value));
+  }
+  lifted.data = in.data;
+  std::vector<Tensor<T>> lifted_dots;
+  for (const Tensor<double>& dot : dots) {
+    lifted_dots.push_back(lift(dot));
+  }
+  AllOf<T> all{Engine<Op>::template forward<T>(g, lifted),
+               Engine<Op>::template jvp<T>(g, lifted, lifted_dots)};
+  for (Tensor<T>& bar : Engine<Op>::template vjp<T>(g, lifted, lift(y_bar))) {
+    all.push_back(std::move(bar));
+  }
+  return all;
+}
+
+inline std::string quantity_name(std::size_t i) {
+  return i == 0 ? "value" : i == 1 ? "jvp" : "vjp of input " + std::to_string(i - 2);
+}
+
+/// Both sides round: the kernel in T, the reference in double.
+template <class T>
+std::string outside_bound(const AllOf<T>& got, const AllOf<Rounded>& needed) {
+  const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+  const double own = std::numeric_limits<double>::epsilon() / 2;
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    for (Index i = 0; i < got[k].size(); ++i) {
+      const Rounded& exact = needed[k][i];
+      const auto n = static_cast<double>(exact.roundings());
+      const double bound = (n * u / (1 - n * u) + n * own / (1 - n * own)) * exact.magnitude();
+      const double error = std::fabs(static_cast<double>(got[k][i]) - exact.value());
+      if (!(error <= bound)) {
+        return quantity_name(k) + " element " + std::to_string(i) + ": error " +
+               std::to_string(error) + ", bound " + std::to_string(bound);
+      }
+    }
+  }
+  return {};
+}
+
+template <class T>
+std::string different_bits(const AllOf<T>& a, const AllOf<T>& b) {
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const auto bytes = static_cast<std::size_t>(a[k].size()) * sizeof(T);
+    if (bytes > 0 && std::memcmp(a[k].data(), b[k].data(), bytes) != 0) {
+      return quantity_name(k) + " depends on the number of threads";
+    }
+  }
+  return {};
+}
+
+class ScopedThreads {
+ public:
+  explicit ScopedThreads(int n) : previous_(threads()) { set_threads(n); }
+  ~ScopedThreads() { set_threads(previous_); }
+  ScopedThreads(const ScopedThreads&) = delete;
+  ScopedThreads& operator=(const ScopedThreads&) = delete;
+
+ private:
+  int previous_;
+};
+
+template <class Op, class T>
+std::string kernel_complaint(const std::string& name,
+                             const typename Op::Geometry& g,
+                             const Inputs<double>& in,
+                             const std::vector<Tensor<double>>& dots,
+                             const Tensor<double>& y_bar,
+                             const AllOf<Rounded>& needed) {
+  const kernels::ForcedKernel forced(name, kernels::IfRefused::choose_freely);
+  AllOf<T> best;  // by the first instruction set, which is the one that runs unless forced
+  for (const std::string_view isa : kernels::supported_isas()) {
+    const kernels::ScopedIsa scope(isa);
+    const ScopedThreads one(1);
+    const auto computed = compute_all<Op, T>(g, in, dots, y_bar);
+    if (const std::string complaint = outside_bound<T>(computed, needed); !complaint.empty()) {
+      return name + " (" + std::string(isa) + ") " + complaint;
+    }
+    if (best.empty()) {
+      best = computed;
+    }
+  }
+  if (name.find("onednn") == std::string::npos) {
+    const ScopedThreads two(2);
+    const auto again = compute_all<Op, T>(g, in, dots, y_bar);
+    if (const std::string complaint = different_bits(best, again); !complaint.empty()) {
+      return name + " " + complaint;
+    }
+  }
+  return {};
+}
+
+}  // namespace detail
+
+/// Empty where every accepting candidate of `Op` agrees with the specification on this problem.
+template <class Op>
+std::string kernels_complaint(const typename Op::Geometry& g,
+                              const Inputs<double>& in,
+                              const std::vector<Tensor<double>>& dots,
+                              const Tensor<double>& y_bar) {
+  const auto needed = detail::compute_all<Op, Rounded>(g, in, dots, y_bar);
+  std::vector<std::string> names;
+  for (const KernelChoice& choice : Op::kernels(g)) {
+    if (choice.refusal.empty() &&
+        std::find(names.begin(), names.end(), choice.name) == names.end()) {
+      names.push_back(choice.name);
+    }
+  }
+  for (const std::string& name : names) {
+    const bool narrow = name.find("_f32_") != std::string::npos;
+    const std::string complaint =
+        narrow ? detail::kernel_complaint<Op, float>(name, g, in, dots, y_bar, needed)
+               : detail::kernel_complaint<Op, double>(name, g, in, dots, y_bar, needed);
+    if (!complaint.empty()) {
+      return complaint;
+    }
+  }
+  return {};
+}
+
+}  // namespace fenestra::check
