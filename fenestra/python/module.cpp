@@ -1,13 +1,17 @@
 // The extension module fenestra._core: class Tensor, the functions of all operators, and what
 // transforms are made of. The package around it is in python/fenestra.
 #include <fenestra/base/version.hpp>
+#include <fenestra/io/npy.hpp>
 #include <fenestra/python/function.hpp>
 #include <fenestra/python/module.hpp>
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
 #include <algorithm>
+#include <cassert>
+#include <filesystem>
 #include <string>
 
 namespace fenestra::python {
@@ -22,8 +26,10 @@ py::object stolen(PyObject* object) {
 
 const Function& find(Declarer& declarer, std::string_view name) {
   const auto& list = declarer.functions();
-  return **std::find_if(
+  const auto found = std::find_if(
       list.begin(), list.end(), [&](const auto& function) { return function->name() == name; });
+  assert(found != list.end());
+  return **found;
 }
 
 py::object call(const Function& function, const py::object& a, const py::object& b) {
@@ -61,6 +67,38 @@ void define_operators(py::object tensor, Declarer& declarer) {
   define("__abs__", [&](const py::object& a) { return call(abs, a, {}); });
 }
 
+void define_files(py::module_& module) {
+  module.def(
+      "load_npy",
+      [](const std::filesystem::path& path, const py::object& dtype) {
+        const std::string name = py::str(py::module_::import("numpy").attr("dtype")(dtype));
+        if (name == "float32") {
+          return AnyTensor{ValueOf<float>(io::load_npy<float>(path))};
+        }
+        if (name != "float64") {
+          throw Error(ErrorCode::dtype_mismatch,
+                      "load_npy: dtype = " + name + "\n  fix: float32 or float64");
+        }
+        return AnyTensor{ValueOf<double>(io::load_npy<double>(path))};
+      },
+      py::arg("path"),
+      py::arg("dtype") = "float64",
+      "A tensor from a .npy file; numbers that the type cannot hold are refused.");
+  module.def(
+      "save_npy",
+      [](const std::filesystem::path& path, const py::object& tensor) {
+        const AnyTensor value = to_tensor(tensor.ptr(), {"save_npy", "tensor"});
+        if (value.level() != 0) {
+          throw Error(ErrorCode::dtype_mismatch,
+                      "save_npy: the tensor is being differentiated\n  fix: .detach()");
+        }
+        std::visit([&](const auto& v) { io::save_npy(path, v.tensor()); }, value.value);
+      },
+      py::arg("path"),
+      py::arg("tensor"),
+      "Writes a tensor as a .npy file: to a temporary name, then renamed.");
+}
+
 }  // namespace
 
 }  // namespace fenestra::python
@@ -82,6 +120,7 @@ PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = fenestra::version;
   define_tensor(module);
   define_transforms(module);
+  define_files(module);
 
   // Lives as long as the process: Python keeps pointers into it.
   static auto* const declarer = new Declarer;

@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import fenestra as fn
 from fenestra import _core, arrays, checking, nhwc, transforms, trees
 
 PACKAGE = pathlib.Path(fn.__file__).parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTIONS = {name: getattr(_core, name) for name in _core._stubs}
 OTHERS = {
     f"{module.__name__}.{name}": member
@@ -34,6 +36,25 @@ def test_the_examples_of_docstrings_run(name):
     report = []
     runner.run(test, out=report.append)
     assert runner.failures == 0, "".join(report)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_python_blocks_of_pages_run(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, None, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    report = []
+    runner.run(test, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+def test_every_operator_of_the_list_has_a_signature():
+    lines = (ROOT / "fenestra" / "ops" / "operators.txt").read_text(encoding="utf-8").splitlines()
+    names = [name for name in (line.split("#")[0].strip() for line in lines) if name]
+    assert names
+    assert not [n for n in names if not (ROOT / "fenestra" / "ops" / n / "signature.hpp").exists()]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -79,6 +79,20 @@ def test_an_exception_of_the_callers_function_comes_through():
             call()
 
 
+def test_files_are_os_errors_with_the_librarys_text(tmp_path):
+    with pytest.raises(OSError) as caught:
+        fn.load_npy(tmp_path / "missing.npy")
+    assert caught.value.code == "bad-file" and "missing.npy" in str(caught.value)
+    (tmp_path / "wrong.npy").write_bytes(b"not an array")
+    with pytest.raises(OSError):
+        fn.load_npy(tmp_path / "wrong.npy")
+    fn.save_npy(tmp_path / "right.npy", X)
+    np.testing.assert_array_equal(np.load(tmp_path / "right.npy"), X)
+    assert fn.load_npy(str(tmp_path / "right.npy"), "float32").dtype == np.float32
+    with pytest.raises(TypeError, match="int64"):
+        fn.load_npy(tmp_path / "right.npy", int)
+
+
 def test_sizes_that_overflow_are_refused():
     with pytest.raises(ValueError):
         fn.broadcast_to(np.ones(1), (2**31, 2**31, 2**31))
