@@ -100,10 +100,20 @@ def _iterate(self: Tensor) -> Any:
     return (self[i] for i in range(len(self)))
 
 
+def _reduce(self: Tensor) -> Any:
+    """Pickling and copying go through arrays."""
+    return _core.asarray, (np.array(self),)
+
+
 def _define_methods() -> None:
     for name in ("sum", "mean", "max", "min", "clip"):
         setattr(Tensor, name, _method(getattr(_core, name)))
-    members = {"reshape": _reshape, "transpose": _transpose, "__iter__": _iterate}
+    members = {
+        "reshape": _reshape,
+        "transpose": _transpose,
+        "__iter__": _iterate,
+        "__reduce__": _reduce,
+    }
     for name, member in members.items():
         setattr(Tensor, name, member)
     setattr(Tensor, "T", property(_core.transpose, doc="The axes reversed."))

@@ -1,5 +1,8 @@
 """Class Tensor as a NumPy user expects it, and the memory it shares."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -170,6 +173,14 @@ def test_an_unused_dlpack_capsule_is_released():
     t = fn.tensor([1.0])
     for _ in range(100):
         t.__dlpack__()
+
+
+def test_tensors_are_pickled_and_copied_with_their_numbers():
+    t = fn.tensor([[1.0, 2.0]], dtype="float32")
+    for other in (pickle.loads(pickle.dumps(t)), copy.deepcopy({"t": t})["t"]):
+        assert other.dtype == np.float32 and (other == t).all()
+        other[0, 0] = 9
+        assert t[0, 0].item() == 1
 
 
 def test_creation_says_shape_and_type():
