@@ -2,6 +2,7 @@
 #   FENESTRA_OPERATORS     folder names, in the order of the list
 #   FENESTRA_GENERATED     include root of the generated headers
 #   FENESTRA_LAWS_SOURCES  one translation unit per operator, so that their laws compile in parallel
+#   FENESTRA_PYTHON_SOURCES  likewise for Python, of the operators whose folder has a signature.hpp
 #   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_TESTS
 #                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on
 # and the headers <fenestra/ops/list.hpp> (descriptors) and <fenestra/ops/all.hpp> (operators). An
@@ -10,6 +11,7 @@
 set(FENESTRA_GENERATED "${PROJECT_BINARY_DIR}/generated")
 set(FENESTRA_OPERATORS)
 set(FENESTRA_LAWS_SOURCES)
+set(FENESTRA_PYTHON_SOURCES)
 set(FENESTRA_OPERATOR_SOURCES)
 set(FENESTRA_OPERATOR_TESTS)
 
@@ -39,6 +41,8 @@ foreach(line IN LISTS lines)
 endforeach()
 
 set(includes)
+set(python_declarations)
+set(python_calls)
 set(public_includes)
 set(types)
 foreach(operator IN LISTS FENESTRA_OPERATORS)
@@ -68,7 +72,17 @@ foreach(operator IN LISTS FENESTRA_OPERATORS)
   set(source "${PROJECT_BINARY_DIR}/laws/laws_${operator}.cpp")
   configure_file(cmake/laws.cpp.in "${source}" @ONLY)
   list(APPEND FENESTRA_LAWS_SOURCES "${source}")
+  if(EXISTS "${folder}/signature.hpp")
+    set(source "${PROJECT_BINARY_DIR}/bindings/python_${operator}.cpp")
+    configure_file(cmake/python_operator.cpp.in "${source}" @ONLY)
+    list(APPEND FENESTRA_PYTHON_SOURCES "${source}")
+    string(APPEND python_declarations "void declare_${operator}(Declarer& declarer);\n")
+    string(APPEND python_calls "  declare_${operator}(declarer);\n")
+  endif()
 endforeach()
+set(source "${PROJECT_BINARY_DIR}/bindings/python_operators.cpp")
+configure_file(cmake/python_operators.cpp.in "${source}" @ONLY)
+list(APPEND FENESTRA_PYTHON_SOURCES "${source}")
 list(JOIN types ",\n                           " types)
 configure_file(cmake/list.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/list.hpp" @ONLY)
 configure_file(cmake/all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/all.hpp" @ONLY)

@@ -152,15 +152,16 @@ inline Selection item_of(const BatchIndices<Selection>& data, Index i) {
   return Selection(cut(data.indices.indices()));
 }
 
-/// Without a rule: every item for itself.
+inline bool leaves_nothing(const Selection& workspace) { return workspace.is_none(); }
+template <class I>
+bool leaves_nothing(const BatchIndices<I>& workspace) {
+  return leaves_nothing(workspace.indices);
+}
+
+/// Without a rule: every item for itself. What the items leave for their derivatives cannot be
+/// stacked without knowing what it means.
 template <class P, Value V>
 Applied<V> apply_item_by_item(const P& primitive, const BatchCall<V>& call) {
-  if (call.keep) {
-    throw Error(
-        ErrorCode::unknown_operator,
-        "vmap: " + std::string(name_of(primitive)) +
-            " leaves winners and has no rule for batches\n  fix: call it on one item at a time");
-  }
   std::vector<V> results;
   for (Index i = 0; i < call.count; ++i) {
     std::vector<V> in;
@@ -172,8 +173,14 @@ Applied<V> apply_item_by_item(const P& primitive, const BatchCall<V>& call) {
     for (const auto& indices : call.data) {
       data.push_back(item_of(indices, i));
     }
-    V y =
-        apply_all(primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(data), false).y;
+    auto [y, workspace] = apply_all(
+        primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(data), call.keep);
+    if (!leaves_nothing(workspace)) {
+      throw Error(
+          ErrorCode::unknown_operator,
+          "vmap: " + std::string(name_of(primitive)) +
+              " leaves winners and has no rule for batches\n  fix: call it on one item at a time");
+    }
     results.push_back(reshape(y, with_front(1, y.shape())));
   }
   return {concat(results, 0), {}};

@@ -1,8 +1,11 @@
 // vmap and per-sample gradients against a loop over the items, exactly where the arithmetic is.
+#include <fenestra/ops/concat/concat.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
+#include <fenestra/ops/slice/slice.hpp>
+#include <fenestra/ops/transpose/transpose.hpp>
 #include <fenestra/ops/vmap.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/rational.hpp>
@@ -118,6 +121,22 @@ TEST(PerSampleGrad, TakesLabels) {
         grad([&](const auto& weight) { return loss(weight, item(x, i), Selection(label)); }, w);
     // The same sums in the same order: the rows of a product do not depend on their neighbours.
     EXPECT_EQ(item(bars, i), alone);
+  }
+}
+
+// Transpose, slice and concat have no rule for batches and leave nothing behind: they run item by
+// item, on a tape too.
+TEST(PerSampleGrad, GoesThroughOperatorsWithoutARule) {
+  const R w = numbers(Shape{3, 2}, 21);
+  const R xs = numbers(Shape{4, 2, 3}, 22);
+  const auto loss = [](const auto& weight, const auto& x) {
+    const auto product = weight * transpose(x);
+    const auto y = concat({product, slice(product, 0, 1, 2)}, 0);
+    return sum(y * y);
+  };
+  const R bars = per_sample_grad(loss, w, over(xs));
+  for (Index i = 0; i < 4; ++i) {
+    EXPECT_EQ(item(bars, i), grad([&](const auto& v) { return loss(v, item(xs, i)); }, w));
   }
 }
 

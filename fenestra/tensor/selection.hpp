@@ -31,6 +31,7 @@ class Selection {
   Selection(Tensor<Index> indices) : form_(std::move(indices)) {}
   Selection(Tensor<std::uint8_t> taps) : form_(std::move(taps)) {}
 
+  bool is_none() const { return std::holds_alternative<std::monostate>(form_); }
   bool is_compact() const { return std::holds_alternative<Tensor<std::uint8_t>>(form_); }
   const Tensor<Index>& indices() const { return std::get<Tensor<Index>>(form_); }
   const Tensor<std::uint8_t>& taps() const { return std::get<Tensor<std::uint8_t>>(form_); }

@@ -1,10 +1,10 @@
 // Tensor<T>: a value. Dense, row-major, any scalar, any rank.
 //
 // Copies share storage and are O(1); the first write through a shared tensor gives it storage of
-// its own, so no tensor ever changes because another one did. Reading is safe from many threads;
-// writing needs the tensor to oneself. Strided memory enters by `copy_strided` and nothing else:
-// operators never see strides. `view` reads memory that somebody else owns, and is the one
-// exception to owning what is read.
+// its own, so no tensor ever changes because another one did. Memory that is not ours, or that we
+// lent to somebody, is read and never written. Reading is safe from many threads; writing needs the
+// tensor to oneself. Strided memory enters by `copy_strided` and nothing else: operators never see
+// strides.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -49,10 +49,18 @@ class Tensor {
   /// results that are overwritten whole.
   static Tensor uninitialised(const Shape& shape) { return Tensor(shape, Raw{}); }
 
-  /// Reads dense memory of `shape` that the caller owns, without a copy or an allocation. The
-  /// memory must outlive the tensor, its copies and its reshapes, and must not change while one of
-  /// them is read. Writing to such a tensor gives it storage of its own first.
-  static Tensor view(const T* data, const Shape& shape) { return Tensor(shape, data, Raw{}); }
+  /// Somebody else's memory, which `owner` keeps alive: `shape.elements()` scalars that are only
+  /// read. `writable` says whether `lend` may show it to others for writing.
+  static Tensor borrowed(const Shape& shape, std::shared_ptr<T[]> owner, bool writable = false) {
+    Tensor result(shape, std::move(owner));
+    result.access_ = writable ? Access::shared : Access::read_only;
+    return result;
+  }
+  /// The same without an owner and without an allocation: the memory must outlive the tensor, its
+  /// copies and its reshapes, and must not change while one of them is read.
+  static Tensor view(const T* data, const Shape& shape) {
+    return borrowed(shape, std::shared_ptr<T[]>(std::shared_ptr<void>(), const_cast<T*>(data)));
+  }
 
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
@@ -62,12 +70,19 @@ class Tensor {
   /// Write access; detaches from tensors that share the storage, and from memory that is only
   /// viewed.
   T* mutable_data() {
-    if (storage_.use_count() != 1) {
-      auto own = allocate(size_);
-      std::copy_n(storage_.get(), size_, own.get());
-      storage_ = std::move(own);
+    if (access_ != Access::own || storage_.use_count() > 1) {
+      detach();
     }
     return storage_.get();
+  }
+  /// The storage, for writing by others: they and this tensor see each other's changes, tensors
+  /// that shared the storage before do not. The library itself no longer writes to it.
+  std::shared_ptr<T[]> lend() {
+    if (access_ == Access::read_only || (access_ == Access::own && storage_.use_count() > 1)) {
+      detach();
+    }
+    access_ = Access::shared;
+    return storage_;
   }
   std::span<const T> values() const { return {data(), static_cast<std::size_t>(size_)}; }
   std::span<T> mutable_values() { return {mutable_data(), static_cast<std::size_t>(size_)}; }
@@ -103,15 +118,23 @@ class Tensor {
   }
 
  private:
+  enum class Access : unsigned char {
+    own,        ///< written by whoever holds the storage alone
+    shared,     ///< others write to it
+    read_only,  ///< nobody here may write to it
+  };
   struct Raw {};
   Tensor(const Shape& shape, Raw)
       : shape_(shape), size_(checked_size(shape)), storage_(allocate(size_)) {}
-  // A view has a pointer without an owner, so that its use count is 0.
-  Tensor(const Shape& shape, const T* data, Raw)
-      : shape_(shape),
-        size_(checked_size(shape)),
-        storage_(std::shared_ptr<void>(), const_cast<T*>(data)) {}
+  Tensor(const Shape& shape, std::shared_ptr<T[]> storage)
+      : shape_(shape), size_(checked_size(shape)), storage_(std::move(storage)) {}
 
+  void detach() {
+    auto own = allocate(size_);
+    std::copy_n(storage_.get(), size_, own.get());
+    storage_ = std::move(own);
+    access_ = Access::own;
+  }
   static Index checked_size(const Shape& shape) {
     const auto n = shape.elements();
     if (!n) {
@@ -141,6 +164,7 @@ class Tensor {
   Shape shape_;
   Index size_;
   std::shared_ptr<T[]> storage_;
+  Access access_ = Access::own;
 };
 
 /// A dense tensor from memory with any strides (in elements, negative ones too).

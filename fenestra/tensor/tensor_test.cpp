@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include <functional>
 #include <numeric>
 #include <string>
@@ -114,6 +116,37 @@ TEST(CopyStrided, NeedsOneStridePerAxis) {
   const int memory[] = {1, 2};
   const std::vector<Index> strides = {1, 1};
   EXPECT_EQ(code_of([&] { copy_strided(memory, {2}, strides); }), ErrorCode::rank_mismatch);
+}
+
+TEST(Tensor, BorrowedMemoryIsReadAndNeverWritten) {
+  for (const bool writable : {false, true}) {
+    const std::shared_ptr<int[]> memory(new int[3]{1, 2, 3});
+    Tensor<int> x = Tensor<int>::borrowed(Shape{3}, memory, writable);
+    EXPECT_EQ(x.data(), memory.get());
+    x.mutable_data()[0] = 7;
+    EXPECT_EQ(memory[0], 1);
+    EXPECT_EQ(x[0], 7);
+  }
+}
+
+TEST(Tensor, ALentStorageIsSharedWithTheBorrowerAndWithNobodyElse) {
+  Tensor<int> x = counting({3});
+  const Tensor<int> copy = x;
+  const std::shared_ptr<int[]> lent = x.lend();
+  EXPECT_EQ(x.lend(), lent);
+  lent[0] = 7;
+  EXPECT_EQ(x[0], 7);
+  EXPECT_EQ(copy, counting({3}));
+  x.mutable_data()[0] = 8;
+  EXPECT_EQ(lent[0], 7);
+}
+
+TEST(Tensor, ReadOnlyMemoryIsNotLent) {
+  const std::shared_ptr<int[]> memory(new int[1]{1});
+  Tensor<int> x = Tensor<int>::borrowed(Shape{1}, memory);
+  EXPECT_NE(x.lend(), memory);
+  Tensor<int> y = Tensor<int>::borrowed(Shape{1}, memory, true);
+  EXPECT_EQ(y.lend(), memory);
 }
 
 TEST(Transform, PermutedMovesEveryElement) {

@@ -1,0 +1,54 @@
+// Adaptive and global max pooling for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/adaptive_max_pool/adaptive_max_pool.hpp>
+#include <fenestra/ops/max_pool/signature.hpp>
+
+namespace fenestra {
+
+template <>
+struct signature::Fields<AdaptivePoolOptions> {
+  using O = AdaptivePoolOptions;
+  static constexpr std::tuple list{field("output_size", &O::output_size).mandatory(),
+                                   field("layout", &O::layout).by_keyword()};
+};
+
+struct AdaptiveMaxPoolSignature {
+  using Primitives = TypeList<>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "adaptive_max_pool",
+         .text = "The maximum of each of output_size bins per axis; bin j of o covers the cells "
+                 "from floor(j*i/o) to ceil((j+1)*i/o). With return_indices also the winners.",
+         .shapes = "input (N, C, spatial...) -> (N, C, output_size...)",
+         .example = ">>> x = fn.tensor([[[1., 5., 2., 4.]]])\n"
+                    ">>> fn.adaptive_max_pool(x, 2)\n"
+                    "Tensor([[[5., 4.]]], dtype=float64)",
+         .result = kMaxPoolResult,
+         .ranks = true},
+        []<class V>(const V& x, const AdaptivePoolOptions& options, bool return_indices, int rank) {
+          if (!return_indices) {
+            return WithIndices<V>{adaptive_max_pool(x, options, rank), {}};
+          }
+          auto [y, indices] = adaptive_max_pool_with_indices(x, options, rank);
+          return WithIndices<V>{std::move(y), std::move(indices)};
+        },
+        Input{"input"},
+        Options<AdaptivePoolOptions>{},
+        Plain<bool>{.name = "return_indices", .otherwise = false, .keyword_only = true});
+    declarer.function(
+        {.name = "global_max_pool",
+         .text = "The maximum of each channel; the spatial axes stay, with extent 1.",
+         .shapes = "input (N, C, spatial...) -> (N, C, 1, ...)",
+         .example = ">>> fn.global_max_pool(fn.tensor([[[1., 5., 2., 4.]]]))\n"
+                    "Tensor([[[5.]]], dtype=float64)"},
+        []<class V>(const V& x, Layout layout) { return global_max_pool(x, layout); },
+        Input{"input"},
+        Plain<Layout>{.name = "layout", .otherwise = Layout::channels_first});
+  }
+};
+
+}  // namespace fenestra

@@ -1,0 +1,54 @@
+// Transposed convolution for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/conv/signature.hpp>
+#include <fenestra/ops/conv_transpose/conv_transpose.hpp>
+
+namespace fenestra {
+
+template <>
+struct signature::Fields<ConvTransposeOptions> {
+  using O = ConvTransposeOptions;
+  static constexpr std::tuple list{field("stride", &O::stride),
+                                   field("padding", &O::padding),
+                                   field("output_padding", &O::output_padding),
+                                   field("groups", &O::groups),
+                                   field("dilation", &O::dilation),
+                                   field("output_size", &O::output_size).by_keyword(),
+                                   field("layout", &O::layout).by_keyword()};
+};
+
+struct ConvTransposeSignature {
+  using Primitives = TypeList<>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "conv_transpose",
+         .text = "Transposed convolution: the input gradient of a convolution with the same "
+                 "numbers, plus the bias. Padding crops the result; output_size may be given "
+                 "instead of output_padding.",
+         .shapes = "input (N, C, spatial...), weight (C, O/groups, kernel...), bias (O) -> (N, O, "
+                   "spatial...); with layout='channels_last' weight (kernel..., O/groups, C)",
+         .example = ">>> x = fn.tensor([[[1., 2., 3.]]])\n"
+                    ">>> w = fn.tensor([[[1., 10., 100.]]])\n"
+                    ">>> fn.conv_transpose(x, w, stride=2, padding=1)\n"
+                    "Tensor([[[ 10., 102.,  20., 203.,  30.]]], dtype=float64)",
+         .ranks = true},
+        []<class V>(const V& x,
+                    const V& w,
+                    const std::optional<V>& b,
+                    const ConvTransposeOptions& options,
+                    int rank) {
+          require_named_rank("conv_transpose", w.shape(), rank);
+          return b ? conv_transpose(x, w, *b, options) : conv_transpose(x, w, options);
+        },
+        Input{"input"},
+        Input{"weight"},
+        OptionalInput{"bias"},
+        Options<ConvTransposeOptions>{});
+  }
+};
+
+}  // namespace fenestra

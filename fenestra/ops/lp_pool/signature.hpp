@@ -1,0 +1,43 @@
+// Lp pooling for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/lp_pool/lp_pool.hpp>
+#include <fenestra/ops/signature.hpp>
+
+namespace fenestra {
+
+template <>
+struct signature::Fields<LpPoolOptions> {
+  using O = LpPoolOptions;
+  static constexpr std::tuple list{field("norm_type", &O::p).mandatory(),
+                                   field("kernel_size", &O::kernel).mandatory(),
+                                   field("stride", &O::stride),
+                                   field("ceil_mode", &O::ceil_mode),
+                                   field("padding", &O::padding).by_keyword(),
+                                   field("dilation", &O::dilation).by_keyword(),
+                                   field("layout", &O::layout).by_keyword()};
+};
+
+struct LpPoolSignature {
+  using Primitives = TypeList<LpPoolPrimitive>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "lp_pool",
+         .text = "(sum of |input|^p)^(1/p) over the real cells of each window, p = norm_type > 0. "
+                 "The gradient of an all-zero window is 0.",
+         .shapes = "input (N, C, spatial...) or (C, spatial...) -> (N, C, spatial...)",
+         .example = ">>> fn.lp_pool(fn.tensor([[[3., 4., 12.]]]), 2, 2, ceil_mode=True)\n"
+                    "Tensor([[[ 5., 12.]]], dtype=float64)",
+         .ranks = true},
+        []<class V>(const V& x, const LpPoolOptions& options, int rank) {
+          return lp_pool(x, options, rank);
+        },
+        Input{"input"},
+        Options<LpPoolOptions>{});
+  }
+};
+
+}  // namespace fenestra

@@ -1,0 +1,51 @@
+// Matrix products for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/matmul/matmul.hpp>
+#include <fenestra/ops/signature.hpp>
+
+namespace fenestra {
+
+template <>
+struct signature::Fields<MatMulOptions> {
+  using O = MatMulOptions;
+  static constexpr std::tuple list{field("transpose_a", &O::transpose_a).by_keyword(),
+                                   field("transpose_b", &O::transpose_b).by_keyword()};
+};
+
+struct MatmulSignature {
+  using Primitives = TypeList<MatMulPrimitive>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "matmul",
+         .text =
+             "Matrix products; leading axes are stacks of matrices and broadcast, a vector is a "
+             "row on the left and a column on the right. a @ b says the same.",
+         .shapes = "a (..., n, k), b (..., k, m) -> (..., n, m)",
+         .example = ">>> fn.matmul(fn.tensor([[1., 2.]]), fn.tensor([[3.], [4.]]))\n"
+                    "Tensor([[11.]], dtype=float64)"},
+        []<class V>(const V& a, const V& b, const MatMulOptions& options) {
+          return matmul(a, b, options);
+        },
+        Input{"a"},
+        Input{"b"},
+        Options<MatMulOptions>{});
+    declarer.function(
+        {.name = "linear",
+         .text = "input times the transpose of weight, plus the bias.",
+         .shapes = "input (..., in), weight (out, in), bias (out) -> (..., out)",
+         .example = ">>> fn.linear(fn.tensor([1., 2.]), fn.tensor([[3., 4.]]), fn.tensor([5.]))\n"
+                    "Tensor([16.], dtype=float64)"},
+        []<class V>(const V& x, const V& w, const std::optional<V>& b) {
+          return b ? linear(x, w, *b) : linear(x, w);
+        },
+        Input{"input"},
+        Input{"weight"},
+        OptionalInput{"bias"});
+  }
+};
+
+}  // namespace fenestra

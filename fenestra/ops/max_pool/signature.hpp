@@ -1,0 +1,73 @@
+// Max pooling for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/erased.hpp>
+#include <fenestra/ops/max_pool/max_pool.hpp>
+#include <fenestra/ops/signature.hpp>
+
+namespace fenestra {
+
+template <>
+struct signature::Fields<MaxPoolOptions> {
+  using O = MaxPoolOptions;
+  static constexpr std::tuple list{field("kernel_size", &O::kernel).mandatory(),
+                                   field("stride", &O::stride),
+                                   field("padding", &O::padding),
+                                   field("dilation", &O::dilation),
+                                   field("ceil_mode", &O::ceil_mode),
+                                   field("pad_cells", &O::pad_cells).by_keyword(),
+                                   field("layout", &O::layout).by_keyword()};
+};
+
+/// Winners of erased values; those of a batch are not indices into one sample.
+inline Tensor<Index> winner_indices(const ErasedIndices& winners, const PoolGeometry& g) {
+  if (winners.level() != 0) {
+    throw Error("max_pool",
+                {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
+                "max_pool: no indices of hidden samples\n  fix: return_indices outside vmap and "
+                "per-sample gradients");
+  }
+  return winner_indices(winners.plain(), g);
+}
+
+namespace signature {
+
+inline constexpr std::string_view kMaxPoolResult = "Tensor | tuple[Tensor, IntArray]";
+
+}  // namespace signature
+
+struct MaxPoolSignature {
+  using Primitives = TypeList<MaxPoolPrimitive, MaxPoolWinnersPrimitive>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "max_pool",
+         .text = "The largest cell of each window, the first of equals; NaN wins over numbers. The "
+                 "stride is the kernel's size unless given. Padded cells cannot win, or are zeros "
+                 "with pad_cells='zero'. With return_indices also the winners, flat over the "
+                 "spatial extents of one sample and channel, -1 where no cell won.",
+         .shapes = "input (N, C, spatial...) or (C, spatial...) -> (N, C, spatial...)",
+         .example = ">>> x = fn.tensor([[[1., 5., 2., 4.]]])\n"
+                    ">>> fn.max_pool(x, 2)\n"
+                    "Tensor([[[5., 4.]]], dtype=float64)\n"
+                    ">>> y, indices = fn.max_pool(x, 2, return_indices=True)\n"
+                    ">>> indices\n"
+                    "array([[[1, 3]]])",
+         .result = kMaxPoolResult,
+         .ranks = true},
+        []<class V>(const V& x, const MaxPoolOptions& options, bool return_indices, int rank) {
+          if (!return_indices) {
+            return WithIndices<V>{max_pool(x, options, rank), {}};
+          }
+          auto [y, indices] = max_pool_with_indices(x, options, rank);
+          return WithIndices<V>{std::move(y), std::move(indices)};
+        },
+        Input{"input"},
+        Options<MaxPoolOptions>{},
+        Plain<bool>{.name = "return_indices", .otherwise = false, .keyword_only = true});
+  }
+};
+
+}  // namespace fenestra

@@ -1,0 +1,45 @@
+// Resizing for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/resize/resize.hpp>
+#include <fenestra/ops/signature.hpp>
+
+namespace fenestra {
+
+template <>
+struct signature::EnumNames<ResizeMode> {
+  static constexpr std::array list{std::pair{ResizeMode::nearest, "nearest"},
+                                   std::pair{ResizeMode::bilinear, "bilinear"}};
+};
+
+template <>
+struct signature::Fields<ResizeOptions> {
+  using O = ResizeOptions;
+  static constexpr std::tuple list{field("size", &O::size),
+                                   field("scale_factor", &O::scale),
+                                   field("mode", &O::mode),
+                                   field("align_corners", &O::align_corners),
+                                   field("layout", &O::layout).by_keyword()};
+};
+
+struct ResizeSignature {
+  using Primitives = TypeList<ResizePrimitive, ResizeAdjointPrimitive>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "resize",
+         .text =
+             "The spatial axes brought to size, or multiplied by scale_factor; nearest cells or "
+             "linear interpolation along every axis.",
+         .shapes = "input (N, C, spatial...) -> (N, C, size...)",
+         .example = ">>> fn.resize(fn.tensor([[[1., 2.]]]), scale_factor=2)\n"
+                    "Tensor([[[1., 1., 2., 2.]]], dtype=float64)"},
+        []<class V>(const V& x, const ResizeOptions& options) { return resize(x, options); },
+        Input{"input"},
+        Options<ResizeOptions>{});
+  }
+};
+
+}  // namespace fenestra

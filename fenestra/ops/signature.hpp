@@ -1,0 +1,130 @@
+// What a scripting language needs to know of an operator's functions: names, arguments, options and
+// documentation. `signature.hpp` in an operator's folder is written with these words; nothing here
+// knows a language.
+//
+//   struct ConvSignature {
+//     using Primitives = TypeList<ConvPrimitive>;
+//     template <class D>
+//     static void declare(D& declarer) {
+//       declarer.function({.name = "conv", ...},
+//                         [](const auto& x, const auto& w, const auto& b, const ConvOptions& o)
+//                         {...}, Input{"input"}, Input{"weight"}, OptionalInput{"bias"},
+//                         Options<ConvOptions>{});
+//     }
+//   };
+//
+// The callable takes one argument for each word, of the type the word stands for; V is the value
+// type the declarer chooses. The struct is named like the operator's descriptor.
+#pragma once
+
+#include <fenestra/ops/operator.hpp>
+#include <fenestra/ops/value.hpp>
+#include <fenestra/spec/options.hpp>
+#include <fenestra/tensor/layout.hpp>
+#include <fenestra/tensor/tensor.hpp>
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace fenestra::signature {
+
+/// A function. With `ranks` it also exists as name1d, name2d and name3d, and the callable takes the
+/// number of spatial axes as a last argument, 0 where the name says none.
+struct About {
+  std::string_view name;
+  std::string_view text;               ///< what it computes; one paragraph or more
+  std::string_view shapes;             ///< "input (N, C, ...) -> output (N, C, ...)"
+  std::string_view example;            ///< Python, as doctest reads it; `fn` and `np` are there
+  std::string_view result = "Tensor";  ///< its type
+  bool ranks = false;
+};
+
+// --- Words for arguments ------------------------------
+
+/// A tensor: V.
+struct Input {
+  std::string_view name;
+};
+/// A tensor or nothing: std::optional<V>.
+struct OptionalInput {
+  std::string_view name;
+};
+/// Some tensors: std::vector<V>.
+struct InputList {
+  std::string_view name;
+};
+/// Integers that belong to the values: IndicesOf<V>.
+struct Data {
+  std::string_view name;
+};
+/// Something else: T, which must be given unless there is a default.
+template <class T>
+struct Plain {
+  std::string_view name;
+  std::optional<T> otherwise = std::nullopt;
+  bool keyword_only = false;
+};
+/// An options struct, each field an argument: O.
+template <class O>
+struct Options {};
+
+/// One field of an options struct, with how it is given.
+template <class O, class M>
+struct Field {
+  std::string_view name;
+  M O::*member;
+  bool required = false;
+  bool keyword_only = false;
+  std::string_view alias = {};  ///< a second name
+
+  constexpr Field mandatory() const {
+    Field result = *this;
+    result.required = true;
+    return result;
+  }
+  constexpr Field by_keyword() const {
+    Field result = *this;
+    result.keyword_only = true;
+    return result;
+  }
+  constexpr Field also(std::string_view second_name) const {
+    Field result = *this;
+    result.alias = second_name;
+    return result;
+  }
+};
+template <class O, class M>
+constexpr Field<O, M> field(std::string_view name, M O::*member) {
+  return {name, member};
+}
+
+/// `list`: a tuple of the fields of O, in the order of the arguments.
+template <class O>
+struct Fields;
+
+/// `list`: an array of pairs of value and name.
+template <class E>
+struct EnumNames;
+
+template <>
+struct EnumNames<Layout> {
+  static constexpr std::array list{std::pair{Layout::channels_first, "channels_first"},
+                                   std::pair{Layout::channels_last, "channels_last"}};
+};
+template <>
+struct EnumNames<PadCells> {
+  static constexpr std::array list{std::pair{PadCells::ignore, "ignore"},
+                                   std::pair{PadCells::zero, "zero"}};
+};
+
+/// A result with indices where they were asked for.
+template <Value V>
+struct WithIndices {
+  V y;
+  std::optional<Tensor<Index>> indices;
+};
+
+}  // namespace fenestra::signature

@@ -1,0 +1,35 @@
+// Slices for scripting languages: see ops/signature.hpp. People write x[1:3]; this is what it
+// calls.
+#pragma once
+
+#include <fenestra/ops/signature.hpp>
+#include <fenestra/ops/slice/slice.hpp>
+
+namespace fenestra {
+
+struct SliceSignature {
+  using Primitives = TypeList<SlicePrimitive, SliceAdjointPrimitive>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "slice",
+         .text =
+             "count cells of one axis: begin, begin + step, ... Indexing, input[1:3, ::2], says "
+             "the same of several axes.",
+         .shapes = "input (any) -> (any), count on the axis",
+         .example = ">>> fn.slice(fn.tensor([1., 2., 3., 4.]), 0, 1, 2)\n"
+                    "Tensor([2., 3.], dtype=float64)"},
+        []<class V>(const V& x, int axis, Index begin, Index count, Index step) {
+          return slice(x, axis, begin, count, step);
+        },
+        Input{"input"},
+        Plain<int>{.name = "axis"},
+        Plain<Index>{.name = "begin"},
+        Plain<Index>{.name = "count"},
+        Plain<Index>{.name = "step", .otherwise = 1});
+  }
+};
+
+}  // namespace fenestra

@@ -1,0 +1,58 @@
+// Softmax and its logarithms for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/signature.hpp>
+#include <fenestra/ops/softmax/softmax.hpp>
+
+namespace fenestra {
+
+namespace signature {
+
+/// The axis of a softmax.
+struct SoftmaxAxis {
+  int axis = -1;
+};
+template <>
+struct Fields<SoftmaxAxis> {
+  static constexpr std::tuple list{field("axis", &SoftmaxAxis::axis).also("dim")};
+};
+
+}  // namespace signature
+
+struct SoftmaxSignature {
+  using Primitives = TypeList<SoftmaxPrimitive>;
+
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "softmax",
+         .text = "exp(input)/sum(exp(input)) along an axis.",
+         .shapes = "input (any) -> (the same)",
+         .example = ">>> fn.softmax(fn.tensor([0., 0.]))\n"
+                    "Tensor([0.5, 0.5], dtype=float64)"},
+        []<class V>(const V& x, SoftmaxAxis o) { return softmax(x, o.axis); },
+        Input{"input"},
+        Options<SoftmaxAxis>{});
+    declarer.function(
+        {.name = "log_softmax",
+         .text = "log(softmax(input)) along an axis, without the detour.",
+         .shapes = "input (any) -> (the same)",
+         .example = ">>> print(round(fn.log_softmax(fn.tensor([0., 0.]))[0].item(), 6))\n"
+                    "-0.693147"},
+        []<class V>(const V& x, SoftmaxAxis o) { return log_softmax(x, o.axis); },
+        Input{"input"},
+        Options<SoftmaxAxis>{});
+    declarer.function(
+        {.name = "logsumexp",
+         .text = "log(sum(exp(input))) along an axis, which is removed unless keepdims.",
+         .shapes = "input (any) -> the other axes",
+         .example = ">>> print(round(fn.logsumexp(fn.tensor([0., 0.])).item(), 6))\n0.693147"},
+        []<class V>(const V& x, SoftmaxAxis o, bool keep) { return logsumexp(x, o.axis, keep); },
+        Input{"input"},
+        Options<SoftmaxAxis>{},
+        Plain<bool>{.name = "keepdims", .otherwise = false});
+  }
+};
+
+}  // namespace fenestra

@@ -1,0 +1,281 @@
+// Functions of the Python module, made from signatures: arguments are matched to names, tensors to
+// one scalar, options to their structs; then the operator runs. Called by Python's vectorcall
+// without a detour, since a small operator costs no more than its call.
+#pragma once
+
+#include <fenestra/ops/erased.hpp>
+#include <fenestra/ops/erased_apply.hpp>
+#include <fenestra/ops/normalise/normalise.hpp>
+#include <fenestra/ops/signature.hpp>
+#include <fenestra/python/convert.hpp>
+#include <fenestra/python/value.hpp>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace fenestra::python {
+
+enum class Slot { value, optional_value, values, other };
+
+struct Parameter {
+  std::string name = {};
+  std::string alias = {};
+  std::string type = {};       ///< as an annotation
+  std::string otherwise = {};  ///< its default, as Python writes it; empty where it must be given
+  bool keyword_only = false;
+  Slot slot = Slot::other;
+  PyObject* key = nullptr;  ///< the name, interned
+  PyObject* alias_key = nullptr;
+};
+
+/// The tensors of one call, in the order of the arguments.
+class Tensors {
+ public:
+  void push_back(Incoming tensor) { list_.push_back(std::move(tensor)); }
+  void reserve(std::size_t n) { list_.reserve(n); }
+  std::size_t size() const { return list_.size(); }
+  const Incoming& operator[](std::size_t i) const { return list_[i]; }
+  bool is_double = true;
+
+  template <class T>
+  ValueOf<T> take() {
+    Incoming& next = list_[at_++];
+    if (AnyTensor* tensor = std::get_if<AnyTensor>(&next)) {
+      return std::get<ValueOf<T>>(std::move(tensor->value));
+    }
+    const Tensor<double>& numbers = std::get<Tensor<double>>(next);
+    if constexpr (std::is_same_v<T, double>) {
+      return numbers;
+    } else {
+      return numbers.map([](double x) { return static_cast<T>(x); });
+    }
+  }
+
+ private:
+  std::vector<Incoming> list_;
+  std::size_t at_ = 0;
+};
+
+class Function {
+ public:
+  Function(const signature::About& about, int rank, std::vector<Parameter> parameters);
+  virtual ~Function() = default;
+
+  const std::string& name() const { return name_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::string& result() const { return result_; }
+  int rank() const { return rank_; }
+  /// name(parameters) with annotations, for stubs.
+  std::string stub() const;
+
+  /// The Python object; the function must outlive it.
+  PyObject* object(PyObject* module_name);
+  PyObject* call(PyObject* const* args, Py_ssize_t count, PyObject* names) const;
+
+ protected:
+  virtual PyObject* run(PyObject* const* slots, Tensors& tensors) const = 0;
+  Where where(std::size_t slot) const { return {name_, parameters_[slot].name}; }
+
+ private:
+  void bind(PyObject* const* args, Py_ssize_t count, PyObject* names, PyObject** slots) const;
+  void bind_keyword(PyObject* key, PyObject* argument, PyObject** slots) const;
+  Tensors tensors_of(PyObject* const* slots) const;
+  std::string signature_text() const;
+
+  std::string name_;
+  std::string doc_;
+  std::string result_;
+  int rank_;
+  std::vector<Parameter> parameters_;
+  std::size_t positional_ = 0;
+  PyMethodDef method_ = {};
+};
+
+// --- From words to parameters ------------------------------
+
+inline Parameter tensor_parameter(std::string_view name, Slot slot, std::string type) {
+  return {.name = std::string(name), .type = std::move(type), .slot = slot};
+}
+
+inline void add_parameters(std::vector<Parameter>& list, const signature::Input& word) {
+  list.push_back(tensor_parameter(word.name, Slot::value, "TensorLike"));
+}
+inline void add_parameters(std::vector<Parameter>& list, const signature::OptionalInput& word) {
+  list.push_back(tensor_parameter(word.name, Slot::optional_value, "TensorLike | None"));
+  list.back().otherwise = "None";
+}
+inline void add_parameters(std::vector<Parameter>& list, const signature::InputList& word) {
+  list.push_back(tensor_parameter(word.name, Slot::values, "Sequence[TensorLike]"));
+}
+inline void add_parameters(std::vector<Parameter>& list, const signature::Data& word) {
+  list.push_back(tensor_parameter(word.name, Slot::other, "IntegerLike | Indices"));
+}
+template <class T>
+void add_parameters(std::vector<Parameter>& list, const signature::Plain<T>& word) {
+  Parameter parameter{.name = std::string(word.name), .type = std::string(Convert<T>::type)};
+  parameter.keyword_only = word.keyword_only;
+  if constexpr (requires { Convert<T>::show(*word.otherwise); }) {
+    parameter.otherwise = word.otherwise ? Convert<T>::show(*word.otherwise) : "";
+  }
+  list.push_back(std::move(parameter));
+}
+template <class O>
+void add_parameters(std::vector<Parameter>& list, const signature::Options<O>&) {
+  const O defaults{};
+  const auto add = [&]<class M>(const signature::Field<O, M>& field) {
+    Parameter parameter{.name = std::string(field.name), .alias = std::string(field.alias)};
+    parameter.type = std::string(Convert<M>::type);
+    parameter.otherwise = field.required ? "" : Convert<M>::show(defaults.*field.member);
+    if (parameter.otherwise == "None" && !parameter.type.ends_with("None")) {
+      parameter.type += " | None";
+    }
+    parameter.keyword_only = field.keyword_only;
+    list.push_back(std::move(parameter));
+  };
+  std::apply([&](const auto&... field) { (add(field), ...); }, signature::Fields<O>::list);
+}
+
+// --- From slots to arguments ------------------------------
+
+struct Cursor {
+  const Function* function;
+  PyObject* const* slots;
+  Tensors* tensors;
+  std::size_t at = 0;
+
+  /// The argument, or null where it is to be the default.
+  PyObject* next() { return slots[at++]; }
+  Where where() const { return {function->name(), function->parameters()[at - 1].name}; }
+};
+
+template <class T>
+ValueOf<T> read(const signature::Input&, Cursor& cursor) {
+  cursor.next();
+  return cursor.tensors->take<T>();
+}
+template <class T>
+std::optional<ValueOf<T>> read(const signature::OptionalInput&, Cursor& cursor) {
+  PyObject* object = cursor.next();
+  if (object == nullptr || object == Py_None) {
+    return std::nullopt;
+  }
+  return cursor.tensors->take<T>();
+}
+template <class T>
+std::vector<ValueOf<T>> read(const signature::InputList&, Cursor& cursor) {
+  const Py_ssize_t n = PySequence_Size(cursor.next());
+  std::vector<ValueOf<T>> values;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    values.push_back(cursor.tensors->take<T>());
+  }
+  return values;
+}
+template <class T>
+ErasedIndices read(const signature::Data&, Cursor& cursor) {
+  PyObject* object = cursor.next();
+  return to_indices(object, cursor.where());
+}
+template <class T, class U>
+U read(const signature::Plain<U>& word, Cursor& cursor) {
+  PyObject* object = cursor.next();
+  return object != nullptr ? Convert<U>::get(object, cursor.where()) : *word.otherwise;
+}
+template <class T, class O>
+O read(const signature::Options<O>&, Cursor& cursor) {
+  O options{};
+  const auto fill = [&]<class M>(const signature::Field<O, M>& field) {
+    if (PyObject* object = cursor.next()) {
+      options.*field.member = Convert<M>::get(object, cursor.where());
+    }
+  };
+  std::apply([&](const auto&... field) { (fill(field), ...); }, signature::Fields<O>::list);
+  return options;
+}
+
+// --- From results to Python ------------------------------
+
+template <class... Parts>
+PyObject* tuple_of(Parts... parts) {
+  Ref tuple = Ref::owned(PyTuple_New(sizeof...(Parts)));
+  Py_ssize_t i = 0;
+  (PyTuple_SET_ITEM(tuple.get(), i++, Ref::owned(to_python(std::move(parts))).release()), ...);
+  return tuple.release();
+}
+
+template <class V>
+PyObject* to_python(signature::WithIndices<V> result) {
+  return result.indices ? tuple_of(std::move(result.y), std::move(*result.indices))
+                        : to_python(std::move(result.y));
+}
+template <class V>
+PyObject* to_python(Normalised<V> result) {
+  return tuple_of(std::move(result.y), std::move(result.mean), std::move(result.var));
+}
+
+template <class F, class... Words>
+class BoundFunction final : public Function {
+ public:
+  BoundFunction(const signature::About& about, int rank, F f, Words... words)
+      : Function(about, rank, listed(words...)), f_(std::move(f)), words_(std::move(words)...) {}
+
+ protected:
+  PyObject* run(PyObject* const* slots, Tensors& tensors) const override {
+    return tensors.is_double ? run_as<double>(slots, tensors) : run_as<float>(slots, tensors);
+  }
+
+ private:
+  static std::vector<Parameter> listed(const Words&... words) {
+    std::vector<Parameter> list;
+    (add_parameters(list, words), ...);
+    return list;
+  }
+  template <class T>
+  PyObject* run_as(PyObject* const* slots, Tensors& tensors) const {
+    Cursor cursor{this, slots, &tensors};
+    return std::apply(
+        [&](const auto&... word) {
+          // Braces: arguments are read in order.
+          std::tuple arguments{read<T>(word, cursor)...};
+          return std::apply(
+              [&](const auto&... argument) {
+                if constexpr (std::is_invocable_v<const F&, decltype(argument)..., int>) {
+                  return to_python(f_(argument..., rank()));
+                } else {
+                  return to_python(f_(argument...));
+                }
+              },
+              arguments);
+        },
+        words_);
+  }
+
+  F f_;
+  std::tuple<Words...> words_;
+};
+
+/// Collects the functions of all operators; what signatures call a declarer.
+class Declarer {
+ public:
+  template <class F, class... Words>
+  void function(const signature::About& about, const F& f, const Words&... words) {
+    for (int rank = 0; rank <= (about.ranks ? 3 : 0); ++rank) {
+      functions_.push_back(std::make_unique<BoundFunction<F, Words...>>(about, rank, f, words...));
+    }
+  }
+  template <class Signature>
+  void operator_of() {
+    compile_erased<ValueOf<float>>(typename Signature::Primitives{});
+    compile_erased<ValueOf<double>>(typename Signature::Primitives{});
+    Signature::declare(*this);
+  }
+  std::vector<std::unique_ptr<Function>>& functions() { return functions_; }
+
+ private:
+  std::vector<std::unique_ptr<Function>> functions_;
+};
+
+}  // namespace fenestra::python

@@ -1,0 +1,276 @@
+// What the transforms of the Python module are made of: tapes, jets and batches on levels. How they
+// are put together is written in Python (python/fenestra/transforms.py).
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/vmap.hpp>
+#include <fenestra/python/module.hpp>
+#include <fenestra/python/value.hpp>
+#include <fenestra/tape/tape.hpp>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fenestra::python {
+
+namespace py = pybind11;
+
+namespace {
+
+py::object stolen(PyObject* object) {
+  return py::reinterpret_steal<py::object>(Ref::owned(object).release());
+}
+
+/// The object as a tensor that lies below `level`.
+AnyTensor below(Level level, const py::handle& object, std::string_view function) {
+  AnyTensor tensor = to_tensor(object.ptr(), {function, "value"});
+  if (tensor.level() >= level) {
+    throw Error(ErrorCode::foreign_variable,
+                std::string(function) +
+                    ": the value belongs to a transform or a tape that began later\n  fix: make "
+                    "the tape inside, or .detach() the value");
+  }
+  return tensor;
+}
+
+/// A tape for each scalar, on one level.
+class AnyTape {
+ public:
+  py::object parameter(const py::object& value) {
+    return std::visit(
+        [&]<class T>(const ValueOf<T>& v) {
+          return stolen(to_python(ValueOf<T>(level_, of<T>().parameter(v))));
+        },
+        below(level_, value, "parameter").value);
+  }
+  Index size() const { return float_tape_.size() + double_tape_.size(); }
+  void reset() {
+    float_tape_.reset();
+    double_tape_.reset();
+  }
+  bool owns(const py::handle& object) const {
+    const AnyTensor* tensor = tensor_of(object.ptr());
+    return tensor != nullptr && tensor->level() == level_;
+  }
+  /// What is inside a variable of this tape; anything else is its own value.
+  py::object value(const py::object& object) const {
+    if (!owns(object)) {
+      return object;
+    }
+    return std::visit(
+        [&]<class T>(const ValueOf<T>& v) {
+          return stolen(to_python(ValueOf<T>(v.template as<Var<ValueOf<T>>>()->value())));
+        },
+        tensor_of(object.ptr())->value);
+  }
+
+  /// The gradients of sum <bar, output> by the leaves; an output that depends on no parameter of
+  /// this tape counts for nothing, an absent bar is ones.
+  py::list gradients(const py::sequence& outputs,
+                     const py::sequence& bars,
+                     const py::sequence& leaves,
+                     bool retain) {
+    if (outputs.size() != bars.size()) {
+      throw Error(ErrorCode::shape_mismatch,
+                  "backward: " + std::to_string(bars.size()) + " cotangents for " +
+                      std::to_string(outputs.size()) +
+                      " results\n  fix: one for each tensor of the result");
+    }
+    py::list result(leaves.size());
+    gradients_of<float>(outputs, bars, leaves, retain, result);
+    gradients_of<double>(outputs, bars, leaves, retain, result);
+    return result;
+  }
+
+ private:
+  template <class T>
+  BasicTape<ValueOf<T>>& of() {
+    if constexpr (std::is_same_v<T, float>) {
+      return float_tape_;
+    } else {
+      return double_tape_;
+    }
+  }
+
+  template <class T>
+  void gradients_of(const py::sequence& outputs,
+                    const py::sequence& bars,
+                    const py::sequence& leaves,
+                    bool retain,
+                    py::list& result) {
+    using V = ValueOf<T>;
+    std::vector<Seed<V>> seeds;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const py::object output = outputs[i];
+      const V* value = value_on_tape<T>(output);
+      if (value != nullptr) {
+        seeds.push_back({*value->template as<Var<V>>(), bar_of<T>(bars[i], *value)});
+      }
+    }
+    std::vector<std::size_t> places;
+    BackwardOptions<V> options{.retain = retain, .wrt = {}};
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const py::object leaf = leaves[i];
+      if (const V* value = value_on_tape<T>(leaf)) {
+        places.push_back(i);
+        options.wrt.push_back(*value->template as<Var<V>>());
+      } else if (!owns(leaf)) {
+        throw Error(ErrorCode::foreign_variable,
+                    "backward: argument " + std::to_string(i) +
+                        " is not on this tape\n  fix: ask for what parameter() returned");
+      }
+    }
+    if (places.empty()) {
+      return;
+    }
+    if (seeds.empty()) {
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        result[places[i]] = stolen(to_python(V(zeros_like(options.wrt[i].value()))));
+      }
+      return;
+    }
+    const auto found = of<T>().backward(std::span<const Seed<V>>(seeds), options);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      result[places[i]] = stolen(to_python(found[options.wrt[i]]));
+    }
+  }
+
+  template <class T>
+  const ValueOf<T>* value_on_tape(const py::handle& object) const {
+    const AnyTensor* tensor = tensor_of(object.ptr());
+    const auto* value = tensor != nullptr ? std::get_if<ValueOf<T>>(&tensor->value) : nullptr;
+    return value != nullptr && value->level() == level_ ? value : nullptr;
+  }
+
+  template <class T>
+  ValueOf<T> bar_of(const py::handle& object, const ValueOf<T>& output) const {
+    if (object.is_none()) {
+      return ones_like(output);
+    }
+    Incoming given = incoming(object.ptr(), {"backward", "cotangent"});
+    if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
+      return numbers->map([](double x) { return static_cast<T>(x); });
+    }
+    auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
+    if (value == nullptr) {
+      throw Error(ErrorCode::dtype_mismatch,
+                  "backward: the cotangent has another dtype than the result\n  fix: .astype()");
+    }
+    return std::move(*value);
+  }
+
+  Level level_ = new_level();
+  BasicTape<ValueOf<float>> float_tape_;
+  BasicTape<ValueOf<double>> double_tape_;
+};
+
+py::object make_jet(Level level, const py::object& primal, const py::object& tangent) {
+  const AnyTensor at = below(level, primal, "jvp");
+  return std::visit(
+      [&]<class T>(const ValueOf<T>& value) {
+        Incoming given = incoming(tangent.ptr(), {"jvp", "tangent"});
+        ValueOf<T> direction = value;
+        if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
+          direction = numbers->map([](double x) { return static_cast<T>(x); });
+        } else if (auto* same = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value)) {
+          direction = *same;
+        } else {
+          throw Error(ErrorCode::dtype_mismatch,
+                      "jvp: the tangent has another dtype than its primal\n  fix: .astype()");
+        }
+        if (direction.shape() != value.shape()) {
+          throw Error(ErrorCode::shape_mismatch,
+                      "jvp: primal " + to_string(value.shape()) + ", tangent " +
+                          to_string(direction.shape()) + "\n  fix: equal shapes");
+        }
+        return stolen(to_python(ValueOf<T>(level, Jet<ValueOf<T>>(value, direction))));
+      },
+      at.value);
+}
+
+/// Value and tangent of a result on `level`.
+py::tuple split_jet(Level level, const py::object& y) {
+  return std::visit(
+      [&]<class T>(const ValueOf<T>& value) {
+        const auto jet = value.template on<Jet<ValueOf<T>>>(level);
+        return py::make_tuple(stolen(to_python(ValueOf<T>(jet.primal()))),
+                              stolen(to_python(ValueOf<T>(jet.tangent_or_zeros()))));
+      },
+      to_tensor(y.ptr(), {"jvp", "result"}).value);
+}
+
+void require_items(const Shape& shape) {
+  if (shape.rank() < 1) {
+    throw Error(
+        ErrorCode::rank_mismatch,
+        "vmap: a tensor of rank 0 has no items\n  fix: at least one axis, or do not map it");
+  }
+}
+
+py::object make_batch(Level level, const py::object& x) {
+  const AnyTensor tensor = below(level, x, "vmap");
+  require_items(tensor.shape());
+  return std::visit(
+      [&]<class T>(const ValueOf<T>& value) {
+        return stolen(to_python(ValueOf<T>(level, Batch<ValueOf<T>>::stacked(value))));
+      },
+      tensor.value);
+}
+
+ErasedIndices make_batch_indices(Level level, const py::object& data) {
+  const ErasedIndices indices = to_indices(data.ptr(), {"vmap", "data"});
+  if (indices.level() != 0) {
+    throw Error(ErrorCode::rank_mismatch,
+                "vmap: integer data with two hidden axes\n  fix: one vmap over integers");
+  }
+  const Tensor<Index>& plain = indices.plain().indices();
+  require_items(plain.shape());
+  return {level, BatchIndices<ErasedIndices>(indices, plain.shape()[0])};
+}
+
+/// A result of `level` with its hidden axis in front, repeated where it is the same for all.
+py::object unbatch(Level level, const py::object& y, Index count) {
+  return std::visit(
+      [&]<class T>(const ValueOf<T>& value) {
+        const auto batch = value.template on<Batch<ValueOf<T>>>(level);
+        return stolen(to_python(ValueOf<T>(detail::stacked_value(batch, count))));
+      },
+      to_tensor(y.ptr(), {"vmap", "result"}).value);
+}
+
+}  // namespace
+
+void define_transforms(py::module_& module) {
+  py::class_<AnyTape>(module, "_Tape", "A tape for both scalars, on one level.")
+      .def(py::init<>())
+      .def("parameter", &AnyTape::parameter, py::arg("value"))
+      .def("gradients",
+           &AnyTape::gradients,
+           py::arg("outputs"),
+           py::arg("cotangents"),
+           py::arg("leaves"),
+           py::arg("retain"))
+      .def("owns", &AnyTape::owns, py::arg("tensor"))
+      .def("value", &AnyTape::value, py::arg("tensor"))
+      .def("reset", &AnyTape::reset)
+      .def("__len__", &AnyTape::size);
+  py::class_<ErasedIndices>(
+      module, "Indices", "Integers of all samples at once, as functions under vmap see them.");
+
+  module.def("_new_level", &new_level);
+  module.def("_make_jet", &make_jet, py::arg("level"), py::arg("primal"), py::arg("tangent"));
+  module.def("_split_jet", &split_jet, py::arg("level"), py::arg("result"));
+  module.def("_make_batch", &make_batch, py::arg("level"), py::arg("tensor"));
+  module.def("_make_batch_indices", &make_batch_indices, py::arg("level"), py::arg("data"));
+  module.def("_unbatch", &unbatch, py::arg("level"), py::arg("result"), py::arg("count"));
+  module.def("_enter_no_grad", [] { ++detail::no_grad_depth; });
+  module.def("_exit_no_grad", [] { --detail::no_grad_depth; });
+  module.def("threads", &threads, "Threads that kernels may use, the calling one included.");
+  module.def(
+      "set_threads", &set_threads, py::arg("count"), "Sets how many threads kernels may use.");
+}
+
+}  // namespace fenestra::python

@@ -1,0 +1,108 @@
+// The values of the Python module and how they cross its border: tensors of float or double on any
+// level, integer data, borrowed memory. Python's own interface and nothing of pybind11, so that
+// units that bind operators compile quickly.
+#pragma once
+
+#include <Python.h>
+
+#include <fenestra/ops/erased.hpp>
+#include <fenestra/tensor/tensor.hpp>
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace fenestra::python {
+
+/// Lets other Python threads run while tensors are computed on.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+template <class T>
+using ValueOf = Erased<T, WithoutGil>;
+
+/// What Python's class Tensor holds.
+struct AnyTensor {
+  std::variant<ValueOf<float>, ValueOf<double>> value;
+
+  bool is_double() const { return value.index() == 1; }
+  Level level() const {
+    return std::visit([](const auto& v) { return v.level(); }, value);
+  }
+  const Shape& shape() const {
+    return std::visit([](const auto& v) -> const Shape& { return v.shape(); }, value);
+  }
+};
+
+/// A new reference to a Python object.
+class Ref {
+ public:
+  Ref() = default;
+  /// Takes over a reference; null where Python has set an error, which is thrown.
+  static Ref owned(PyObject* object);
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+/// Python's error is set already.
+struct PythonError {};
+
+/// Sets Python's error from the exception that is being handled.
+void set_python_error() noexcept;
+
+/// Where a value came from, for messages.
+struct Where {
+  std::string_view function;
+  std::string_view argument;
+
+  /// "conv: stride"
+  std::string text() const { return std::string(function) + ": " + std::string(argument); }
+  /// Throws a dtype_mismatch, Python's TypeError.
+  [[noreturn]] void refuse(PyObject* object,
+                           std::string_view needed,
+                           std::string_view fix = {}) const;
+};
+
+/// A tensor, or a number or list of numbers that takes the type of the tensors it meets.
+using Incoming = std::variant<AnyTensor, Tensor<double>>;
+
+/// Tensors, arrays, whatever offers DLPack, a buffer or `__array__`, numbers and lists of numbers.
+/// Contiguous memory is borrowed, not copied.
+Incoming incoming(PyObject* object, const Where& where);
+
+/// The same as a tensor; numbers become double.
+AnyTensor to_tensor(PyObject* object, const Where& where);
+
+/// Integers from arrays and lists; int64 memory is borrowed.
+Tensor<Index> to_integers(PyObject* object, const Where& where);
+/// Integers, or the integers of a batch.
+ErasedIndices to_indices(PyObject* object, const Where& where);
+
+PyObject* to_python(AnyTensor tensor);
+inline PyObject* to_python(ValueOf<float> value) { return to_python(AnyTensor{std::move(value)}); }
+inline PyObject* to_python(ValueOf<double> value) { return to_python(AnyTensor{std::move(value)}); }
+/// A NumPy array of int64.
+PyObject* to_python(Tensor<Index> integers);
+
+/// The object's tensor where it is one of ours, else null.
+AnyTensor* tensor_of(PyObject* object);
+
+}  // namespace fenestra::python

@@ -1,0 +1,122 @@
+"""Making tensors, and the methods of Tensor that are functions of the module too."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._core import Tensor
+
+__all__ = ["full", "ones", "ones_like", "tensor", "zeros", "zeros_like"]
+
+ShapeLike = Union[int, Sequence[int]]
+
+
+def tensor(data: Any, dtype: Any = None) -> Tensor:
+    """A tensor with memory of its own; numbers and lists become float64 unless dtype says else.
+
+    >>> fn.tensor([1, 2, 3])
+    Tensor([1., 2., 3.], dtype=float64)
+    >>> fn.tensor(0.5, dtype="float32")
+    Tensor(0.5, dtype=float32)
+    """
+    array = np.array(data, dtype=dtype)
+    if array.dtype.kind in "iub" and not hasattr(data, "dtype"):
+        array = array.astype(np.float64)
+    return _core.asarray(array)
+
+
+def zeros(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
+    """Zeros.
+
+    >>> fn.zeros(2)
+    Tensor([0., 0.], dtype=float64)
+    """
+    return _core.asarray(np.zeros(shape, dtype))
+
+
+def ones(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
+    """Ones.
+
+    >>> fn.ones((1, 2), dtype="float32")
+    Tensor([[1., 1.]], dtype=float32)
+    """
+    return _core.asarray(np.ones(shape, dtype))
+
+
+def full(shape: ShapeLike, value: float, dtype: Any = np.float64) -> Tensor:
+    """One number everywhere.
+
+    >>> fn.full(2, 7)
+    Tensor([7., 7.], dtype=float64)
+    """
+    return _core.asarray(np.full(shape, value, dtype))
+
+
+def zeros_like(like: Any) -> Tensor:
+    """Zeros of the shape and the type of another tensor.
+
+    >>> fn.zeros_like(np.ones(2, dtype="float32"))
+    Tensor([0., 0.], dtype=float32)
+    """
+    like = _core.asarray(like)
+    return zeros(like.shape, like.dtype)
+
+
+def ones_like(like: Any) -> Tensor:
+    """Ones of the shape and the type of another tensor.
+
+    >>> fn.ones_like(np.zeros(2))
+    Tensor([1., 1.], dtype=float64)
+    """
+    like = _core.asarray(like)
+    return ones(like.shape, like.dtype)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"fenestra.{function.__name__} of this tensor."
+    return method
+
+
+def _reshape(self: Tensor, *shape: Any) -> Tensor:
+    """fenestra.reshape of this tensor; the extents may be given one by one."""
+    return _core.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+
+def _transpose(self: Tensor, *axes: Any) -> Tensor:
+    """fenestra.transpose of this tensor; the axes may be given one by one."""
+    return _core.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+
+def _iterate(self: Tensor) -> Any:
+    if self.ndim == 0:
+        raise TypeError("iteration: a tensor of rank 0 has no elements")
+    return (self[i] for i in range(len(self)))
+
+
+def _reduce(self: Tensor) -> Any:
+    """Pickling and copying go through arrays."""
+    return Tensor, (np.array(self),)
+
+
+def _define_methods() -> None:
+    for name in ("sum", "mean", "max", "min", "clip"):
+        setattr(Tensor, name, _method(getattr(_core, name)))
+    members = {
+        "reshape": _reshape,
+        "transpose": _transpose,
+        "__iter__": _iterate,
+        "__reduce__": _reduce,
+    }
+    for name, member in members.items():
+        setattr(Tensor, name, member)
+    setattr(Tensor, "T", property(_core.transpose, doc="The axes reversed."))
+
+
+_define_methods()

@@ -1,0 +1,423 @@
+"""Derivatives of Python functions of tensors, and the tape they are made of.
+
+A transform calls the function with tensors that remember more than their numbers: variables of a
+tape, values with tangents, or all samples of a batch at once. Each takes a level of its own, so
+transforms nest in any order. Arguments may be nested lists, tuples and dicts of tensors and arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import TracebackType
+from typing import Any, Callable, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._core import Tensor
+from .trees import tree_flatten, tree_map, tree_unflatten
+
+__all__ = [
+    "Gradients",
+    "Tape",
+    "grad",
+    "hvp",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "no_grad",
+    "per_sample_grad",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+Argnums = Union[int, Sequence[int]]
+
+
+class _TapeCall:
+    """A function's arguments, some of them as variables of a new tape."""
+
+    def __init__(self, args: Sequence[Any], chosen: Sequence[int]) -> None:
+        self.tape = _core._Tape()
+        self.args = list(args)
+        self.like = []
+        self.leaves: list[Tensor] = []
+        for i in chosen:
+            tracked = tree_map(self.tape.parameter, args[i])
+            self.args[i] = tracked
+            self.like.append(tracked)
+            self.leaves += tree_flatten(tracked)
+
+    def pull(self, outputs: Sequence[Any], bars: Sequence[Any], retain: bool) -> list[Any]:
+        """One tree of gradients for each chosen argument."""
+        found = iter(self.tape.gradients(outputs, bars, self.leaves, retain))
+        return [tree_unflatten(tree, found) for tree in self.like]
+
+    def values(self, tree: Any) -> Any:
+        """The results one level further in."""
+        return tree_map(self.tape.value, tree)
+
+
+def _chosen(name: str, argnums: Argnums, count: int) -> list[int]:
+    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    for i in numbers:
+        if not -count <= i < count:
+            raise ValueError(
+                f"{name}: argnums = {argnums}, the function has {count} arguments\n"
+                f"  fix: numbers from 0 to {count - 1}"
+            )
+    return [i % count for i in numbers]
+
+
+def _single(results: list[Any], argnums: Argnums) -> Any:
+    return results[0] if isinstance(argnums, int) else tuple(results)
+
+
+def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """f(*args), and the function that pulls a cotangent of it back to the arguments.
+
+    The pullback may be called often. With one argument it returns one gradient, else a tuple.
+
+    >>> y, pullback = fn.vjp(lambda x: x * x, fn.tensor([1., 2.]))
+    >>> pullback(fn.tensor([1., 10.]))
+    Tensor([ 2., 40.], dtype=float64)
+    """
+    call = _TapeCall(args, range(len(args)))
+    y = f(*call.args)
+    outputs = tree_flatten(y)
+
+    def pullback(y_bar: Any) -> Any:
+        grads = call.pull(outputs, tree_flatten(y_bar), True)
+        return grads[0] if len(grads) == 1 else tuple(grads)
+
+    return call.values(y), pullback
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that returns f's value, a single element, and its gradients.
+
+    argnums says by which arguments: a number gives one gradient, several a tuple. With has_aux f
+    returns a pair, of which the first is differentiated and the second passed on.
+
+    >>> fn.value_and_grad(lambda x: fn.sum(x * x))(fn.tensor([1., 2.]))
+    (Tensor(5., dtype=float64), Tensor([2., 4.], dtype=float64))
+    """
+
+    @functools.wraps(f)
+    def function(*args: Any) -> Any:
+        call = _TapeCall(args, _chosen("grad", argnums, len(args)))
+        result = f(*call.args)
+        y, aux = result if has_aux else (result, None)
+        y = _core.asarray(y)
+        if y.size != 1:
+            raise ValueError(
+                f"grad: the function returned {y.shape}, needed a single element\n"
+                "  fix: sum or mean of it, or vjp with a cotangent"
+            )
+        grads = _single(call.pull([y], [None], False), argnums)
+        value = call.values(y)
+        return ((value, call.values(aux)), grads) if has_aux else (value, grads)
+
+    return function
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The gradient of f, which returns a single element, as a function.
+
+    >>> fn.grad(lambda x: x ** 3)(fn.tensor(2.))
+    Tensor(12., dtype=float64)
+    >>> fn.grad(fn.grad(lambda x: x ** 3))(fn.tensor(2.))
+    Tensor(12., dtype=float64)
+    """
+    differentiated = value_and_grad(f, argnums)
+
+    @functools.wraps(f)
+    def function(*args: Any) -> Any:
+        return differentiated(*args)[1]
+
+    return function
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, Any]:
+    """f(*primals), and its derivative as the arguments move along the tangents.
+
+    >>> fn.jvp(lambda x: x * x, (fn.tensor(3.),), (fn.tensor(1.),))
+    (Tensor(9., dtype=float64), Tensor(6., dtype=float64))
+    """
+    primals, tangents = _arguments("primals", primals), _arguments("tangents", tangents)
+    level = _core._new_level()
+    return _jvp_on(level, f, primals, tangents)
+
+
+def _arguments(name: str, arguments: Sequence[Any]) -> list[Any]:
+    if not isinstance(arguments, (tuple, list)):
+        raise TypeError(
+            f"{name}: {type(arguments).__name__}, needed a tuple with one entry for each argument\n"
+            f"  fix: ({name[:-1]},)"
+        )
+    return list(arguments)
+
+
+def _jvp_on(
+    level: int, f: Callable[..., Any], primals: list[Any], tangents: list[Any]
+) -> tuple[Any, Any]:
+    jets = tree_map(functools.partial(_core._make_jet, level), primals, tangents)
+    y = f(*jets)
+    pairs = [_core._split_jet(level, leaf) for leaf in tree_flatten(y)]
+    return (
+        tree_unflatten(y, iter([primal for primal, _ in pairs])),
+        tree_unflatten(y, iter([tangent for _, tangent in pairs])),
+    )
+
+
+def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of f at the primals times the tangents: forward over reverse.
+
+    With one argument it returns one tensor (or tree), else a tuple.
+
+    >>> fn.hvp(lambda x: fn.sum(x ** 3), (fn.tensor([1., 2.]),), (fn.tensor([1., 1.]),))
+    Tensor([ 6., 12.], dtype=float64)
+    """
+    count = len(_arguments("primals", primals))
+    gradient = grad(f, 0 if count == 1 else range(count))
+    return jvp(gradient, primals, tangents)[1]
+
+
+def _units(like: Tensor) -> Tensor:
+    """All unit tensors of a shape, along a new first axis."""
+    size = like.size
+    return _core.asarray(np.eye(size, dtype=like.dtype).reshape(size, *like.shape))
+
+
+def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The Jacobian of f, y.shape + x.shape, by pulling all unit cotangents back at once.
+
+    >>> fn.jacrev(lambda x: x * x)(fn.tensor([1., 2.]))
+    Tensor([[2., 0.],
+            [0., 4.]], dtype=float64)
+    """
+
+    @functools.wraps(f)
+    def function(*args: Any) -> Any:
+        call = _TapeCall(args, _chosen("jacrev", argnums, len(args)))
+        y = _core.asarray(f(*call.args))
+        level = _core._new_level()
+        if y.size == 0:
+            rows = tree_map(lambda x: _empty_jacobian(y, x), call.like)
+        else:
+            units = _core._make_batch(level, _units(y))
+            rows = tree_map(
+                lambda x_bar: _core.reshape(
+                    _core._unbatch(level, x_bar, y.size), y.shape + x_bar.shape
+                ),
+                call.pull([y], [units], False),
+            )
+        return _single(rows, argnums)
+
+    return function
+
+
+def _empty_jacobian(y: Tensor, x: Tensor) -> Tensor:
+    return _core.asarray(np.zeros(y.shape + x.shape, y.dtype))
+
+
+def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The Jacobian of f, y.shape + x.shape, by moving along all unit tangents at once.
+
+    >>> fn.jacfwd(lambda x: x * x)(fn.tensor([1., 2.]))
+    Tensor([[2., 0.],
+            [0., 4.]], dtype=float64)
+    """
+
+    @functools.wraps(f)
+    def function(*args: Any) -> Any:
+        def columns(number: int, leaves: list[Any], leaf: int) -> Tensor:
+            def of_leaf(x: Any) -> Any:
+                moved = [x if i == leaf else other for i, other in enumerate(leaves)]
+                changed = list(args)
+                changed[number] = tree_unflatten(args[number], iter(moved))
+                return f(*changed)
+
+            x = _core.asarray(leaves[leaf])
+            if x.size == 0:
+                return _empty_jacobian(_core.asarray(of_leaf(x)), x)
+            level, items = _core._new_level(), _core._new_level()
+            units = _core._make_batch(items, _units(x))
+            y, y_dot = _jvp_on(level, of_leaf, [x], [units])
+            stacked = _core._unbatch(items, y_dot, x.size)
+            turned = _core.transpose(_core.reshape(stacked, (x.size, y.size)))
+            return _core.reshape(turned, y.shape + x.shape)
+
+        def jacobian(number: int) -> Any:
+            leaves = tree_flatten(args[number])
+            found = iter([columns(number, leaves, i) for i in range(len(leaves))])
+            return tree_unflatten(args[number], found)
+
+        numbers = _chosen("jacfwd", argnums, len(args))
+        return _single([jacobian(number) for number in numbers], argnums)
+
+    return function
+
+
+def _is_integer(leaf: Any) -> bool:
+    return not isinstance(leaf, Tensor) and np.asarray(leaf).dtype.kind in "iu"
+
+
+def _items(arguments: list[Any]) -> int:
+    """How many items arguments have along their first axis."""
+    counts = {np.shape(leaf)[0] for tree in arguments for leaf in tree_flatten(tree) if np.shape(leaf)}
+    if len(counts) != 1 or 0 in counts:
+        raise ValueError(
+            f"vmap: first extents {sorted(counts)}, needed one number of items, at least 1\n"
+            "  fix: equal first extents of all mapped arguments"
+        )
+    return int(counts.pop())
+
+
+def _batched(level: int, leaf: Any) -> Any:
+    if not np.shape(leaf):
+        return leaf
+    make = _core._make_batch_indices if _is_integer(leaf) else _core._make_batch
+    return make(level, leaf)
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
+    """f on every item of its arguments at once, results stacked along a new first axis.
+
+    in_axes is 0 for arguments cut along their first axis and None for those that are the same for
+    all items: one for all arguments, or a tuple with one for each.
+
+    >>> fn.vmap(lambda x, w: fn.sum(x * w), in_axes=(0, None))(fn.ones((2, 3)), fn.tensor([1., 2., 3.]))
+    Tensor([6., 6.], dtype=float64)
+    """
+
+    @functools.wraps(f)
+    def function(*args: Any) -> Any:
+        axes = list(in_axes) if isinstance(in_axes, (tuple, list)) else [in_axes] * len(args)
+        if len(axes) != len(args) or any(axis not in (0, None) for axis in axes):
+            raise ValueError(
+                f"vmap: in_axes = {in_axes} for {len(args)} arguments\n"
+                "  fix: 0 or None, for all arguments or for each"
+            )
+        count = _items([arg for arg, axis in zip(args, axes) if axis == 0])
+        level = _core._new_level()
+        batch = functools.partial(_batched, level)
+        y = f(*(arg if axis is None else tree_map(batch, arg) for arg, axis in zip(args, axes)))
+        return tree_map(lambda leaf: _core._unbatch(level, leaf, count), y)
+
+    return function
+
+
+def per_sample_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The gradients of f for every sample, along a new first axis: vmap over grad.
+
+    The arguments in argnums are the parameters, the same for all samples; all others are cut along
+    their first axis, and f sees one sample of them.
+
+    >>> loss = lambda w, x: fn.sum(w * x) ** 2
+    >>> fn.per_sample_grad(loss)(fn.tensor([1., 1.]), fn.tensor([[1., 0.], [1., 2.]]))
+    Tensor([[ 2.,  0.],
+            [ 6., 12.]], dtype=float64)
+    """
+    differentiated = grad(f, argnums)
+
+    @functools.wraps(f)
+    def function(*args: Any) -> Any:
+        shared = _chosen("per_sample_grad", argnums, len(args))
+        axes = tuple(None if i in shared else 0 for i in range(len(args)))
+        return vmap(differentiated, axes)(*args)
+
+    return function
+
+
+class Gradients:
+    """What a backward sweep found: ``gradients[parameter]``."""
+
+    def __init__(self, variables: Sequence[Tensor], found: Sequence[Tensor]) -> None:
+        self._found = {id(variable): (variable, bar) for variable, bar in zip(variables, found)}
+
+    def __getitem__(self, variable: Tensor) -> Tensor:
+        if id(variable) not in self._found:
+            raise ValueError(
+                f"gradients: none was kept for this tensor {np.shape(variable)}\n"
+                "  fix: make it a parameter, or name it in wrt"
+            )
+        return self._found[id(variable)][1]
+
+
+class Tape:
+    """Records what is computed from its parameters, for those who prefer it to functions.
+
+    >>> tape = fn.Tape()
+    >>> w = tape.parameter([1., 2.])
+    >>> loss = fn.sum(w * w)
+    >>> tape.backward(loss)[w]
+    Tensor([2., 4.], dtype=float64)
+    """
+
+    def __init__(self) -> None:
+        self._tape = _core._Tape()
+        self._parameters: list[Tensor] = []
+
+    def parameter(self, value: Any) -> Tensor:
+        """A tensor that receives a gradient."""
+        variable = self._tape.parameter(value)
+        self._parameters.append(variable)
+        return variable
+
+    def backward(
+        self,
+        y: Tensor,
+        cotangent: Any = None,
+        *,
+        wrt: Optional[Sequence[Tensor]] = None,
+        retain: bool = False,
+    ) -> Gradients:
+        """The gradients of y (of <cotangent, y>) by the parameters, or by the tensors in wrt.
+
+        What the tape saved is released unless retain.
+        """
+        if not self._tape.owns(y):
+            raise ValueError(
+                f"backward: the tensor {np.shape(y)} depends on no parameter of this tape\n"
+                "  fix: compute it from tape.parameter(...), outside no_grad"
+            )
+        variables = self._parameters if wrt is None else list(wrt)
+        return Gradients(variables, self._tape.gradients([y], [cotangent], variables, retain))
+
+    def reset(self) -> None:
+        """Forgets everything; tensors made before are stale."""
+        self._tape.reset()
+        self._parameters.clear()
+
+    def __len__(self) -> int:
+        return len(self._tape)
+
+
+class no_grad:
+    """While it is open, operators in this thread compute values and record nothing.
+
+    >>> def f(x):
+    ...     with fn.no_grad():
+    ...         scale = x * x
+    ...     return x * scale
+    >>> fn.grad(f)(fn.tensor(3.))
+    Tensor(9., dtype=float64)
+    """
+
+    def __enter__(self) -> "no_grad":
+        _core._enter_no_grad()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        _core._exit_no_grad()

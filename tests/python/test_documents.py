@@ -1,0 +1,107 @@
+"""Documentation and types: every example runs, every stub is what the module says, mypy agrees."""
+
+import doctest
+import inspect
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fenestra as fn
+from fenestra import _core, arrays, checking, nhwc, transforms, trees
+
+PACKAGE = pathlib.Path(fn.__file__).parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FUNCTIONS = {name: getattr(_core, name) for name in _core._stubs}
+OTHERS = {
+    f"{module.__name__}.{name}": member
+    for module in (arrays, checking, nhwc, transforms, trees)
+    for name, member in vars(module).items()
+    if not name.startswith("_") and getattr(member, "__module__", None) == module.__name__
+}
+CLASS = {f"Tensor.{name}": getattr(fn.Tensor, name) for name in ("numpy", "detach", "astype")}
+EVERYTHING = {**FUNCTIONS, **OTHERS, **CLASS, "fenestra": fn, "Tensor": fn.Tensor,
+              "asarray": fn.asarray}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_examples_of_docstrings_run(name):
+    names = {"fn": fn, "np": np, "tree_flatten": trees.tree_flatten, "tree_map": trees.tree_map}
+    test = doctest.DocTestParser().get_doctest(EVERYTHING[name].__doc__ or "", names, name, None, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    report = []
+    runner.run(test, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_the_python_blocks_of_pages_run(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page, None, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    report = []
+    runner.run(test, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+def test_every_operator_of_the_list_has_a_signature():
+    lines = (ROOT / "fenestra" / "ops" / "operators.txt").read_text(encoding="utf-8").splitlines()
+    names = [name for name in (line.split("#")[0].strip() for line in lines) if name]
+    assert names
+    assert not [n for n in names if not (ROOT / "fenestra" / "ops" / n / "signature.hpp").exists()]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_says_its_arguments_its_shapes_and_an_example(name):
+    doc = FUNCTIONS[name].__doc__
+    assert "Shapes: " in doc
+    base = name[:-2] if name[-2:] in ("1d", "2d", "3d") else name
+    assert f">>> " in FUNCTIONS[base].__doc__
+    parameters = list(inspect.signature(FUNCTIONS[name]).parameters)
+    assert parameters and all(f"{parameter}: " in _core._stubs[name] for parameter in parameters)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_public_function_has_a_docstring(name):
+    assert EVERYTHING[name].__doc__
+
+
+@pytest.mark.skipif(shutil.which("mypy") is None, reason="mypy is not installed")
+@pytest.mark.parametrize("what", ["package", "example", "wrong"])
+def test_mypy_accepts_package_and_example_and_finds_mistakes(what, tmp_path):
+    files = {"package": [str(PACKAGE)],
+             "example": [str(pathlib.Path(__file__).parent / "typed_example.py")],
+             "wrong": [str(tmp_path / "wrong.py")]}[what]
+    if what == "wrong":
+        (tmp_path / "wrong.py").write_text(
+            "import fenestra as fn\n"
+            "fn.conv2d([1.0], [1.0], stride='two')\n"
+            "fn.grad(3)\n"
+            "y: fn.Tensor = fn.max_pool2d([1.0], 2, return_indices=True)\n")
+    result = subprocess.run(
+        [shutil.which("mypy"), "--strict", "--cache-dir", str(tmp_path / "cache"), "--python-executable",
+         sys.executable, *files],
+        capture_output=True, text=True, env={"MYPYPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"},
+        cwd=tmp_path)
+    if what == "wrong":
+        assert result.stdout.count("error:") == 3, result.stdout
+    else:
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_stubs_name_what_the_module_has():
+    stub = (PACKAGE / "_core.pyi").read_text()
+    for line in _core._stubs.values():
+        assert line.split("(")[0] + "(" in stub
+    public = {name for name in vars(_core) if not name.startswith("_")}
+    missing = {name for name in public if f"def {name}(" not in stub and f"class {name}" not in stub}
+    assert not missing
+    members = {name for name in vars(fn.Tensor) if not name.startswith("_")}
+    assert not {name for name in members if f"def {name}(" not in stub}
+    assert (PACKAGE / "py.typed").exists()
