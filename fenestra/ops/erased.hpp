@@ -154,6 +154,7 @@ template <class T, class Scope>
 struct ValueTraits<Erased<T, Scope>> {
   using Scalar = T;
   using Indices = ErasedIndices;
+  static constexpr bool has_elements = true;
   static constexpr int depth = 1;
   static const Tensor<T>& bottom(const Erased<T, Scope>& value) {
     using E = Erased<T, Scope>;
