@@ -1,7 +1,6 @@
 // Arguments that are not tensors, from Python: see convert.hpp.
 #include <fenestra/python/convert.hpp>
 
-#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -72,9 +71,6 @@ std::string text(PyObject* object, const Where& where, std::string_view needed) 
 }
 
 std::string number_text(double value) {
-  if (std::isinf(value)) {
-    return value > 0 ? "float('inf')" : "float('-inf')";
-  }
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.17g", value);
   for (int digits = 1; digits < 17; ++digits) {

@@ -8,6 +8,7 @@
 #include <fenestra/tensor/shape.hpp>
 
 #include <concepts>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -103,6 +104,17 @@ struct Convert<OptionalIndex> {
     return object == Py_None ? OptionalIndex() : OptionalIndex(integer(object, where));
   }
   static std::string show(const OptionalIndex&) { return "None"; }
+};
+
+template <class T>
+struct Convert<std::optional<T>> {
+  static inline const std::string type = std::string(Convert<T>::type) + " | None";
+  static std::optional<T> get(PyObject* object, const Where& where) {
+    return object == Py_None ? std::nullopt : std::optional<T>(Convert<T>::get(object, where));
+  }
+  static std::string show(const std::optional<T>& value) {
+    return value ? Convert<T>::show(*value) : "None";
+  }
 };
 
 template <>

@@ -96,10 +96,7 @@ std::string Function::signature_text() const {
     }
     for (const Parameter& parameter : parameters_) {
       if (parameter.keyword_only == keyword_only) {
-        // inspect reads only literals, and infinity is none.
-        const bool literal = parameter.otherwise.find("float(") == std::string::npos;
-        add(parameter.name +
-            (parameter.otherwise.empty() ? "" : "=" + (literal ? parameter.otherwise : "None")));
+        add(parameter.name + (parameter.otherwise.empty() ? "" : "=" + parameter.otherwise));
       }
     }
   }

@@ -95,6 +95,19 @@ def test_mypy_accepts_package_and_example_and_finds_mistakes(what, tmp_path):
         assert result.returncode == 0, result.stdout + result.stderr
 
 
+@pytest.mark.skipif(shutil.which("mypy") is None, reason="mypy is not installed")
+def test_the_stubs_are_what_the_module_is(tmp_path):
+    # Types that only stubs have; and pybind11's classes have a metaclass and constructors of theirs.
+    allowed = r"fenestra\._core\.((Bool|Int)Array|(Integer|Tensor)Like|SupportsDLPack|Tensor|_Tape|Indices(\..*)?)"
+    (tmp_path / "allowed").write_text(allowed + "\n")
+    result = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "fenestra._core", "--concise", "--allowlist",
+         str(tmp_path / "allowed")],
+        capture_output=True, text=True, cwd=tmp_path,
+        env={"MYPYPATH": str(PACKAGE.parent), "PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"})
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_the_stubs_name_what_the_module_has():
     stub = (PACKAGE / "_core.pyi").read_text()
     for line in _core._stubs.values():

@@ -278,6 +278,13 @@ def test_max_pool_returns_the_flat_indices_of_its_winners():
     np.testing.assert_array_equal(indices, [[[[3, 1]]]])
 
 
+def test_a_bound_of_clip_may_be_missing():
+    x = np.array([-2.0, 0.0, 2.0])
+    np.testing.assert_array_equal(fn.clip(x, 0).numpy(), [0, 0, 2])
+    np.testing.assert_array_equal(fn.clip(x, None, 1.0).numpy(), [-2, 0, 1])
+    np.testing.assert_array_equal(fn.clip(x).numpy(), x)
+
+
 def test_padding_takes_every_form():
     x, w = np.ones((1, 1, 4, 4)), np.ones((1, 1, 3, 3))
     shapes = {"same": (4, 4), "valid": (2, 2), 1: (4, 4), (0, 1): (2, 4)}

@@ -5,6 +5,7 @@
 #include <fenestra/ops/signature.hpp>
 
 #include <limits>
+#include <optional>
 
 namespace fenestra {
 
@@ -86,7 +87,7 @@ struct ElementwiseSignature {
   template <class D>
   static void declare_with_constants(D& declarer) {
     using namespace signature;
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    static constexpr double kInfinity = std::numeric_limits<double>::infinity();
     declarer.function(
         {.name = "leaky_relu",
          .text = "input where positive, negative_slope * input elsewhere",
@@ -101,10 +102,12 @@ struct ElementwiseSignature {
          .shapes = kShapes,
          .example = ">>> fn.clip(fn.tensor([-2., 0., 5.]), 0., 1.)\n"
                     "Tensor([0., 0., 1.], dtype=float64)"},
-        []<class V>(const V& x, double least, double most) { return clip(x, least, most); },
+        []<class V>(const V& x, std::optional<double> least, std::optional<double> most) {
+          return clip(x, least.value_or(-kInfinity), most.value_or(kInfinity));
+        },
         Input{"input"},
-        Plain<double>{.name = "min", .otherwise = -kInfinity},
-        Plain<double>{.name = "max", .otherwise = kInfinity});
+        Plain<std::optional<double>>{.name = "min", .otherwise = std::optional<double>{}},
+        Plain<std::optional<double>>{.name = "max", .otherwise = std::optional<double>{}});
     declarer.function(
         {.name = "power",
          .text = "input to the power of a constant; pow takes a tensor as exponent",
