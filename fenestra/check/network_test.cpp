@@ -46,5 +46,45 @@ TEST(Networks, EveryKindOfLayerIsDrawn) {
   EXPECT_EQ(kinds.size(), static_cast<std::size_t>(LayerKind::last));
 }
 
+/// One function of two faces: `Compiled` on graph values, `Eager` on all others.
+template <class Compiled, class Eager>
+std::string two_faced(const Compiled& compiled, const Eager& eager) {
+  const auto f = [&]<class V>(const std::vector<V>& in) {
+    if constexpr (ValueTraits<V>::has_elements) {
+      return eager(in[0]);
+    } else {
+      return compiled(in[0]);
+    }
+  };
+  const Tensor<double> zero(Shape{2});
+  const Tensor<double> one(Shape{2}, 1.0);
+  return graph_complaint(f, {zero}, {one}, one);
+}
+
+TEST(GraphLaw, NoticesAnotherValue) {
+  EXPECT_EQ(two_faced([](const auto& x) { return exp(x); }, [](const auto& x) { return exp(x); }),
+            "");
+  EXPECT_EQ(
+      two_faced([](const auto& x) { return exp(x); }, [](const auto& x) { return neg(exp(x)); })
+          .substr(0, 7),
+      "value 0");
+}
+
+TEST(GraphLaw, NoticesAnotherDerivative) {
+  // At 0 both are 0, but one is flat.
+  EXPECT_EQ(
+      two_faced([](const auto& x) { return scale(x, 1); }, [](const auto& x) { return relu(x); })
+          .substr(0, 5),
+      "jvp 1");
+}
+
+TEST(GraphLaw, NoticesAnotherSecondDerivative) {
+  // At 0: value 1 and slope 1, but one bends.
+  EXPECT_EQ(two_faced([](const auto& x) { return exp(x); },
+                      [](const auto& x) { return add(x, ones_like(x)); })
+                .substr(0, 12),
+            "second order");
+}
+
 }  // namespace
 }  // namespace fenestra::check
