@@ -41,6 +41,9 @@ std::set<Law> expected_laws(std::string_view name) {
                         Law::rounding};
   if (kWindowOperators.contains(name)) {
     laws.insert({Law::answers, Law::layouts, Law::batch});
+    if (name != "max_unpool") {  // it has one way to run
+      laws.insert(Law::kernels);
+    }
   }
   if (name == "conv" || name == "conv_transpose") {
     laws.insert(Law::groups);

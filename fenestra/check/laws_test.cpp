@@ -456,6 +456,26 @@ struct LosesBits : Conv {
 
 TEST(Laws, RoundingSeesAResultOutsideItsBound) { expect_caught<LosesBits>({Law::rounding}); }
 
+/// The same in the engine, where kernels run, and not in the definition.
+struct LosesBitsInAKernel : Conv {
+  template <class V>
+  static V call(const Geometry& g,
+                const std::vector<V>& in,
+                const std::vector<Tensor<Index>>& data) {
+    const V y = Conv::call<V>(g, in, data);
+    if constexpr (std::is_same_v<V, Tensor<double>>) {
+      return kernels::forced_kernel() == "conv_f64_gemm" ? scale(y, 1 + 0x1p-30) : y;
+    } else {
+      return y;
+    }
+  }
+};
+
+TEST(Laws, KernelsSeesOneCandidateOutsideTheBound) {
+  expect_caught<LosesBitsInAKernel>({Law::kernels});
+  expect_missed<LosesBitsInAKernel>({Law::rounding, Law::engine});
+}
+
 struct LosesBitsOfExp : SmoothMaxPool {
   template <Transcendental T>
   static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {

@@ -42,6 +42,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"sizes", "the inverse operator leads back to the sizes"},
     {"engine", "tape and jets = the specification"},
     {"rounding", "f32 and f64 stay within the a-priori rounding bound"},
+    {"kernels", "every kernel that accepts stays within it, on every instruction set"},
 };
 
 std::string_view law_meaning(Law law) {
