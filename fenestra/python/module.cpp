@@ -4,6 +4,7 @@
 #include <fenestra/io/npy.hpp>
 #include <fenestra/python/function.hpp>
 #include <fenestra/python/module.hpp>
+#include <fenestra/python/object.hpp>
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -19,10 +20,6 @@ namespace fenestra::python {
 namespace py = pybind11;
 
 namespace {
-
-py::object stolen(PyObject* object) {
-  return py::reinterpret_steal<py::object>(Ref::owned(object).release());
-}
 
 const Function& find(Declarer& declarer, std::string_view name) {
   const auto& list = declarer.functions();

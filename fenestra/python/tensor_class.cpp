@@ -4,6 +4,7 @@
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/python/dlpack.hpp>
 #include <fenestra/python/module.hpp>
+#include <fenestra/python/object.hpp>
 #include <fenestra/python/value.hpp>
 #include <fenestra/tensor/transform.hpp>
 
@@ -22,10 +23,6 @@ namespace py = pybind11;
 namespace {
 
 PyTypeObject* the_tensor_type = nullptr;
-
-py::object stolen(PyObject* object) {
-  return py::reinterpret_steal<py::object>(Ref::owned(object).release());
-}
 
 /// Throws where there is no single value to look at: below a batch there are many.
 const AnyTensor& require_visible(const AnyTensor& tensor, std::string_view what) {
@@ -211,7 +208,7 @@ py::object to_dlpack(AnyTensor& tensor) {
       managed->deleter(managed);
     }
   });
-  const py::object result = stolen(capsule);
+  py::object result = stolen(capsule);
   (void)exported.release();
   return result;
 }

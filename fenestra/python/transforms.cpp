@@ -4,6 +4,7 @@
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/vmap.hpp>
 #include <fenestra/python/module.hpp>
+#include <fenestra/python/object.hpp>
 #include <fenestra/python/value.hpp>
 #include <fenestra/tape/tape.hpp>
 
@@ -19,10 +20,6 @@ namespace fenestra::python {
 namespace py = pybind11;
 
 namespace {
-
-py::object stolen(PyObject* object) {
-  return py::reinterpret_steal<py::object>(Ref::owned(object).release());
-}
 
 /// The object as a tensor that lies below `level`.
 AnyTensor below(Level level, const py::handle& object, std::string_view function) {
