@@ -15,8 +15,8 @@ function(fenestra_target_defaults target)
                                              VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# For targets whose code is mostly template instantiations that run briefly: the harness and the
-# tests. Full optimisation would double their compile time and save nothing.
+# For targets whose code is mostly template instantiations that run briefly: tests, examples and the
+# tool; what takes time runs in the library. Full optimisation would double their compile time and save nothing.
 function(fenestra_build_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
