@@ -6,6 +6,7 @@
 // - attributes(): what distinguishes it, for people
 // - may_overwrite(i): the result may be written over input i
 // - multiply_adds()
+// - split(shapes of the inputs) and piece(count): itself on a few samples of axis 0
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
 //   scratch), and may have kernel_name() and scratch_bytes()
 #pragma once
@@ -149,6 +150,20 @@ class OperationOf final : public Operation {
     }
   }
   bool needs(int i, int what) const override { return primitive_.needs(i, what); }
+  std::optional<Split> split(std::span<const Shape> in) const override {
+    if constexpr (requires { primitive_.split(in); }) {
+      return primitive_.split(in);
+    } else {
+      return std::nullopt;
+    }
+  }
+  std::shared_ptr<const Operation> piece(Index count) const override {
+    if constexpr (requires { primitive_.piece(count); }) {
+      return std::make_shared<const OperationOf>(primitive_.piece(count));
+    } else {
+      return nullptr;
+    }
+  }
   Index multiply_adds() const override {
     if constexpr (requires { primitive_.multiply_adds(); }) {
       return primitive_.multiply_adds();

@@ -16,8 +16,12 @@
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/with_kernel.hpp>
+#include <fenestra/tensor/split.hpp>
 
+#include <algorithm>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace fenestra {
 
@@ -123,6 +127,26 @@ struct ConvPrimitive {
     return {*this, &choose_conv<T>(direction, g)};
   }
   Index multiply_adds() const { return g.multiply_adds(); }
+  /// Not where it sums over the samples. Kernels pack the weights in every call: a piece has twice
+  /// as many cells of activations as of weights, and enough cells to fill their tiles.
+  std::optional<Split> split(std::span<const Shape> in) const {
+    if (!g.batched || direction == ConvDirection::weight_grad) {
+      return std::nullopt;
+    }
+    constexpr Index kLeastCells = 256;
+    const Index cells = sample_elements(g.x_shape()) + sample_elements(g.y_shape());
+    const Index spatial = std::min(g.windows.in_cells(), g.windows.out_cells());
+    Split split{std::vector<bool>(in.size(), false)};
+    split.in[0] = true;
+    split.least = 1 + std::max(2 * g.w_shape().elements().value_or(0) / std::max<Index>(cells, 1),
+                               (kLeastCells - 1) / std::max<Index>(spatial, 1));
+    return split;
+  }
+  ConvPrimitive piece(Index count) const {
+    ConvPrimitive some = *this;
+    some.g.batch = count;
+    return some;
+  }
   std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {

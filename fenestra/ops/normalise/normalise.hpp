@@ -17,6 +17,7 @@
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/spec/problem.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <string>
 #include <utility>
@@ -185,6 +186,16 @@ struct NormInputGradPrimitive {
   std::string attributes() const { return detail::norm_attributes(g); }
   /// Element by element, given the sums.
   static constexpr bool may_overwrite(int i) { return i < 2; }
+  /// Not where the sums, two rows of all groups, belong to samples.
+  std::optional<Split> split(std::span<const Shape> in) const {
+    if (!g.is_shared()) {
+      return std::nullopt;
+    }
+    std::optional<Split> split = split_broadcast(in, g.view);
+    split->in[4] = false;
+    return split;
+  }
+  NormInputGradPrimitive piece(Index count) const { return {g.piece(count)}; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
@@ -236,6 +247,10 @@ struct NormalisePrimitive {
   std::string attributes() const { return detail::norm_attributes(g) + (given ? " given" : ""); }
   /// Element by element, given the statistics.
   static constexpr bool may_overwrite(int i) { return i == 0; }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_broadcast(in, g.view);
+  }
+  NormalisePrimitive piece(Index count) const { return {g.piece(count), given}; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
