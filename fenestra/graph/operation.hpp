@@ -129,6 +129,14 @@ class FENESTRA_API Operation {
   virtual NodeId jvp(const std::shared_ptr<Graph>& graph,
                      NodeId node,
                      const std::vector<NodeId>& dots) const = 0;
+  /// For an operation that scales and shifts each channel of what `source` computes: appends a node
+  /// that does so at no cost of its own, by asking the source to; kNoNode where it cannot.
+  virtual NodeId folded(const std::shared_ptr<Graph>&, NodeId, NodeId) const { return kNoNode; }
+  /// Appends scale * y + shift of its result y, a number of each per channel, computed at once;
+  /// kNoNode where the operation cannot take them in.
+  virtual NodeId scaled(const std::shared_ptr<Graph>&, NodeId, NodeId, NodeId) const {
+    return kNoNode;
+  }
   /// Appends a + b, both of one shape: how cotangents of one node meet.
   virtual NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const = 0;
 };

@@ -3,6 +3,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/execution.hpp>
+#include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/program.hpp>
 #include <fenestra/graph/schedule.hpp>
@@ -36,6 +37,10 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
     result = std::move(next);
     graph::verify(result);
   };
+  if (options.fold) {
+    pass(graph::fold_scales(result));
+    result = graph::simplify(result);
+  }
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
   if (options.fuse) {

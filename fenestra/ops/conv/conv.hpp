@@ -56,6 +56,15 @@ constexpr Shape channel_shape(Index channels, int rank, Layout layout) {
   return shape;
 }
 
+/// The shape in which a vector meets axis 0 of a tensor.
+constexpr Shape leading_shape(Index extent, const Shape& tensor) {
+  Shape shape{extent};
+  for (int axis = 1; axis < tensor.rank(); ++axis) {
+    shape.push_back(1);
+  }
+  return shape;
+}
+
 /// Sum over batch and space: the gradient of a bias.
 template <Value V>
 V sum_to_channels(const V& y, Index channels, int rank, Layout layout) {
@@ -148,6 +157,17 @@ struct ConvPrimitive {
     return some;
   }
   std::string attributes() const { return to_string(g); }
+  /// scale * y + shift per channel, by other weights and another bias.
+  template <class V>
+  std::optional<V> scaled(const Saved<V>& s, const V& scale, const V& shift) const {
+    if (direction != ConvDirection::forward) {
+      return std::nullopt;
+    }
+    const bool first = g.layout == Layout::channels_first;
+    const V w = mul(s[1], first ? reshape(scale, leading_shape(g.out_channels, g.w_shape())) : scale);
+    const V b = has_bias ? V(add(mul(s[2], scale), shift)) : shift;
+    return apply(ConvPrimitive{direction, g, true}, {s[0], w, b});
+  }
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {
     if (i == 2) {
