@@ -203,7 +203,7 @@ Applied<Jet<V>> apply_all(const P& primitive,
 
 /// The result of a primitive on values of one type.
 template <class P, Value V>
-V apply(const P& primitive,
+constexpr V apply(const P& primitive,
         std::initializer_list<V> in,
         std::initializer_list<IndicesOf<V>> data = {}) {
   return apply_all(primitive,

@@ -9,12 +9,14 @@
 
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/program.hpp>
+#include <fenestra/graph/var.hpp>
 #include <fenestra/ops/all.hpp>
 #include <fenestra/ops/graph_values.hpp>
 #include <fenestra/ops/loss/graph.hpp>
 #include <fenestra/ops/max_pool/graph.hpp>
 #include <fenestra/ops/max_unpool/graph.hpp>
 #include <fenestra/ops/tree.hpp>
+#include <fenestra/ops/typed.hpp>
 
 #include <string>
 #include <tuple>
@@ -39,6 +41,18 @@ class GraphArguments {
   }
   std::tuple<graph::Data> operator()(const DataShape& data) {
     return {builder_.data(data.shape, "data" + std::to_string(data_++))};
+  }
+  template <Shape S>
+  std::tuple<graph::Var<T, S>> operator()(TypedInput<S>) {
+    return {graph::Var<T, S>(std::get<0>((*this)(S)))};
+  }
+  template <Shape S>
+  std::tuple<graph::Var<T, S>> operator()(TypedParameter<S>) {
+    return {graph::Var<T, S>(builder_.parameter(S, "w" + std::to_string(parameters_++)))};
+  }
+  template <Shape S>
+  std::tuple<graph::DataVar<S>> operator()(TypedData<S>) {
+    return {graph::DataVar<S>(std::get<0>((*this)(DataShape{S})))};
   }
   std::tuple<> operator()(const CompileOptions& options) {
     options_ = options;
@@ -81,7 +95,8 @@ void build_graph(GraphArguments<T>& arguments, const F& f, const Args&... args) 
 }  // namespace detail
 
 /// The graph of f. An argument is a Shape (an input), a DataShape, or a tensor or tree of tensors,
-/// whose shapes parameters take.
+/// whose shapes parameters take; or typed_input<S>, typed_parameter<S>, typed_data<S>, which f sees
+/// as typed variables.
 template <KernelScalar T, class F, class... Args>
 graph::Graph trace(const F& f, const Args&... args) {
   detail::GraphArguments<T> arguments;

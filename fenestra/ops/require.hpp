@@ -12,7 +12,7 @@ namespace fenestra {
 
 /// Throws `shape_mismatch` unless `tensor` has the shape the geometry gives it.
 template <class V>
-void require_shape(std::string_view op,
+constexpr void require_shape(std::string_view op,
                    std::string_view name,
                    const V& tensor,
                    const Shape& needed) {

@@ -22,7 +22,7 @@ constexpr AdaptivePoolOptions global_pool(Layout layout = Layout::channels_first
 }
 
 /// Reads an adaptive pool's fields and resolves them; `op` names it in messages.
-inline PoolGeometry adaptive_pool_geometry(std::string_view op,
+constexpr PoolGeometry adaptive_pool_geometry(std::string_view op,
                                            const Shape& x,
                                            const AdaptivePoolOptions& options,
                                            int named_rank) {
@@ -51,7 +51,7 @@ inline PoolGeometry parse_adaptive_pool(std::string_view op, Problem& problem) {
   return adaptive_pool_geometry(op, x, options, rank);
 }
 
-inline MaxPoolGeometry adaptive_max_pool_geometry(const Shape& x,
+constexpr MaxPoolGeometry adaptive_max_pool_geometry(const Shape& x,
                                                   const AdaptivePoolOptions& options,
                                                   int named_rank = 0) {
   return {.pool = adaptive_pool_geometry("adaptive_max_pool", x, options, named_rank)};

@@ -55,7 +55,7 @@ constexpr Resolved<AvgPoolGeometry> resolve_avg_pool(const Shape& x,
   return result;
 }
 
-inline AvgPoolGeometry avg_pool_geometry(const Shape& x,
+constexpr AvgPoolGeometry avg_pool_geometry(const Shape& x,
                                          const AvgPoolOptions& options,
                                          int named_rank = 0) {
   const auto [geometry, fault] = resolve_avg_pool(x, options, named_rank);

@@ -21,7 +21,7 @@ struct ConcatPrimitive {
   Shape y;                     ///< of the result
   std::vector<Index> extents;  ///< of each part on the axis
 
-  Shape result_shape(const Shape&) const { return y; }
+  constexpr Shape result_shape(const Shape&) const { return y; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     Index begin = 0;
@@ -67,7 +67,7 @@ struct ConcatPrimitive {
 };
 
 /// What concatenating parts of these shapes comes to; throws where they do not fit together.
-inline ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis) {
+constexpr ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis) {
   if (parts.empty()) {
     throw Error("concat",
                 {.code = ErrorCode::invalid_extent, .argument = Argument::x, .got = 0, .needed = 1},
@@ -109,7 +109,7 @@ inline ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis) {
 /// The parts one after another along `axis`; equal extents on all others. A negative axis counts
 /// from the last.
 template <Value V>
-V concat(std::span<const V> parts, int axis) {
+constexpr V concat(std::span<const V> parts, int axis) {
   std::vector<Shape> shapes;
   for (const V& part : parts) {
     shapes.push_back(part.shape());
@@ -121,11 +121,11 @@ V concat(std::span<const V> parts, int axis) {
   return apply_all(primitive, parts, {}, false).y;
 }
 template <Value V>
-V concat(const std::vector<V>& parts, int axis) {
+constexpr V concat(const std::vector<V>& parts, int axis) {
   return concat(std::span<const V>(parts), axis);
 }
 template <Value V>
-V concat(std::initializer_list<V> parts, int axis) {
+constexpr V concat(std::initializer_list<V> parts, int axis) {
   return concat(std::span<const V>(parts.begin(), parts.size()), axis);
 }
 /// Parts of different value types, e.g. `concat(std::tie(variable, tensor), 1)`.

@@ -229,7 +229,7 @@ inline FaultContext conv_context(std::string_view op,
 }  // namespace detail
 
 /// As `resolve_conv`, but a fault is thrown as an `Error`.
-inline ConvGeometry conv_geometry(const Shape& x,
+constexpr ConvGeometry conv_geometry(const Shape& x,
                                   const Shape& w,
                                   const std::optional<Shape>& b,
                                   const ConvOptions& options) {

@@ -141,7 +141,7 @@ constexpr Resolved<ConvTransposeGeometry> resolve_conv_transpose(
 }
 
 /// As `resolve_conv_transpose`, but a fault is thrown as an `Error`.
-inline ConvTransposeGeometry conv_transpose_geometry(const Shape& x,
+constexpr ConvTransposeGeometry conv_transpose_geometry(const Shape& x,
                                                      const Shape& w,
                                                      const std::optional<Shape>& b,
                                                      const ConvTransposeOptions& options) {

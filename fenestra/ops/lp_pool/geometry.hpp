@@ -37,7 +37,7 @@ constexpr Resolved<LpPoolGeometry> resolve_lp_pool(const Shape& x,
   return {{pool, options.p}, fault ? fault : exponent};
 }
 
-inline LpPoolGeometry lp_pool_geometry(const Shape& x,
+constexpr LpPoolGeometry lp_pool_geometry(const Shape& x,
                                        const LpPoolOptions& options,
                                        int named_rank = 0) {
   const auto [geometry, fault] = resolve_lp_pool(x, options, named_rank);

@@ -116,7 +116,7 @@ constexpr ResolvedUnpool resolve_max_unpool(const Shape& x,
   return result;
 }
 
-inline MaxUnpoolGeometry max_unpool_geometry(const Shape& x,
+constexpr MaxUnpoolGeometry max_unpool_geometry(const Shape& x,
                                              const MaxUnpoolOptions& options,
                                              int named_rank = 0) {
   const auto resolved = resolve_max_unpool(x, options, named_rank);

@@ -66,7 +66,7 @@ struct NormGeometry {
 namespace detail {
 
 /// Batch, channels and cells of x by layout; throws where x is no batch of channels.
-inline ActivationMap norm_map(std::string_view op, const Shape& x, const NormOptions& options) {
+constexpr ActivationMap norm_map(std::string_view op, const Shape& x, const NormOptions& options) {
   if (x.rank() < 2) {
     throw Error(
         std::string(op),
@@ -82,7 +82,7 @@ inline ActivationMap norm_map(std::string_view op, const Shape& x, const NormOpt
   return map;
 }
 
-inline void require_eps(std::string_view op, double eps) {
+constexpr void require_eps(std::string_view op, double eps) {
   if (!(eps >= 0 && eps - eps == 0)) {
     throw Error(std::string(op),
                 {.code = ErrorCode::invalid_extent},
@@ -94,7 +94,7 @@ inline void require_eps(std::string_view op, double eps) {
 }  // namespace detail
 
 /// One group per channel.
-inline NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& options) {
+constexpr NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& options) {
   const ActivationMap m = detail::norm_map("batch_norm", x, options);
   detail::require_eps("batch_norm", options.eps);
   NormGeometry g;
@@ -128,7 +128,7 @@ inline NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& optio
 }
 
 /// One group per sample and group of channels.
-inline NormGeometry group_norm_geometry(const Shape& x, Index groups, const NormOptions& options) {
+constexpr NormGeometry group_norm_geometry(const Shape& x, Index groups, const NormOptions& options) {
   const ActivationMap m = detail::norm_map("group_norm", x, options);
   detail::require_eps("group_norm", options.eps);
   if (groups < 1 || m.channels % groups != 0) {
@@ -177,7 +177,7 @@ inline NormGeometry group_norm_geometry(const Shape& x, Index groups, const Norm
 }
 
 /// One group per index of the leading axes; the last `axes` are normalised.
-inline NormGeometry layer_norm_geometry(const Shape& x, int axes, double eps) {
+constexpr NormGeometry layer_norm_geometry(const Shape& x, int axes, double eps) {
   detail::require_eps("layer_norm", eps);
   if (axes < 1 || axes > x.rank()) {
     throw Error("layer_norm",

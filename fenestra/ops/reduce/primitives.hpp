@@ -22,16 +22,16 @@ template <KernelScalar T>
 FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) noexcept;
 
 template <Value V>
-V sum_to(const V& x, const Shape& shape);
+constexpr V sum_to(const V& x, const Shape& shape);
 template <Value V>
-V broadcast_to(const V& x, const Shape& shape);
+constexpr V broadcast_to(const V& x, const Shape& shape);
 
 struct SumToPrimitive {
   static constexpr std::string_view name = "sum_to";
   Shape from;
   Shape to;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -70,7 +70,7 @@ struct BroadcastToPrimitive {
   Shape from;
   Shape to;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if (to.elements().value_or(0) == 0) {
@@ -100,7 +100,7 @@ struct BroadcastToPrimitive {
 
 /// The sum of x over the axes in which `shape` is 1 or missing.
 template <Value V>
-V sum_to(const V& x, const Shape& shape) {
+constexpr V sum_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
     return x;
   }
@@ -115,7 +115,7 @@ V sum_to(const V& x, const Shape& shape) {
 
 /// x repeated along the axes in which it is 1 or which it lacks.
 template <Value V>
-V broadcast_to(const V& x, const Shape& shape) {
+constexpr V broadcast_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
     return x;
   }

@@ -9,7 +9,7 @@
 namespace fenestra {
 
 template <Value V>
-V reshape(const V& x, const Shape& shape);
+constexpr V reshape(const V& x, const Shape& shape);
 
 struct ReshapePrimitive {
   static constexpr std::string_view name = "reshape";
@@ -18,7 +18,7 @@ struct ReshapePrimitive {
 
   static constexpr bool aliases_input = true;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return reshape(y_bar, from);
@@ -33,7 +33,7 @@ struct ReshapePrimitive {
 
 /// `shape` with its open extent (-1, at most one) filled in; throws `shape_mismatch` where it does
 /// not hold the elements of `x`.
-inline Shape resolved_reshape(const Shape& x, const Shape& shape) {
+constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
   Shape to = shape;
   int open = -1;
   Checked known = 1;
@@ -63,7 +63,7 @@ inline Shape resolved_reshape(const Shape& x, const Shape& shape) {
 
 /// One extent may be -1: it is what the others leave.
 template <Value V>
-V reshape(const V& x, const Shape& shape) {
+constexpr V reshape(const V& x, const Shape& shape) {
   const Shape to = resolved_reshape(x.shape(), shape);
   if (x.shape() == to) {
     return x;
