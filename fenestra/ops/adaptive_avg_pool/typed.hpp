@@ -11,7 +11,7 @@ namespace detail {
 
 template <AdaptivePoolOptions options, int rank>
 inline constexpr auto adaptive_avg_pool_fault = [](const Shape& x, const auto&...) {
-  return resolve_adaptive_avg_pool(x, options, rank).fault;
+  return resolve_adaptive_pool(x, options, rank).fault;
 };
 
 }  // namespace detail

@@ -131,7 +131,7 @@ constexpr V concat(std::initializer_list<V> parts, int axis) {
 /// Parts of different value types, e.g. `concat(std::tie(variable, tensor), 1)`.
 template <class... Vs>
   requires(sizeof...(Vs) > 0 && (Value<std::remove_cvref_t<Vs>> && ...))
-auto concat(const std::tuple<Vs...>& parts, int axis) {
+constexpr auto concat(const std::tuple<Vs...>& parts, int axis) {
   using V = CommonValue<std::remove_cvref_t<Vs>...>;
   return std::apply([&](const auto&... part) { return concat({V(part)...}, axis); }, parts);
 }

@@ -10,7 +10,7 @@ namespace fenestra {
 
 template <int axis, graph::Operand... In>
 auto concat(const In&... in) {
-  return graph::typed<"concat", "a">(
+  return graph::typed<"concat", "a", "b", "c", "d">(
       [](const auto&... v) { return concat(std::tie(v...), axis); }, in...);
 }
 

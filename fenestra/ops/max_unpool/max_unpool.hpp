@@ -51,7 +51,7 @@ template <Value V>
   requires requires(const IndicesOf<V>& indices, const MaxUnpoolGeometry& g) {
     last_writers(indices, g);
   }
-V max_unpool(const V& x,
+constexpr V max_unpool(const V& x,
              const IndicesOf<V>& indices,
              const MaxUnpoolOptions& options,
              int named_rank = 0) {

@@ -147,7 +147,7 @@ struct NormSumsPrimitive {
     return detail::norm_attributes(g) + (over_affine ? " over affine" : " over groups");
   }
 
-  const Shape& target() const { return over_affine ? g.affine : g.stat; }
+  constexpr const Shape& target() const { return over_affine ? g.affine : g.stat; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
