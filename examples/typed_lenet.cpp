@@ -2,7 +2,8 @@
 // call. With REFUSED defined the first linear layer takes the features of unpadded images, and the
 // program does not compile:
 // expect: "linear: x"
-// expect: "shape-mismatch: got 400, needed 256"
+// expect: "shape-mismatch"
+// expect: "got 400, needed 256"
 // expect: "x = (8, 400)"
 // expect: "w = (120, 256)"
 #include <fenestra/fenestra.hpp>

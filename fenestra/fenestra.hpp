@@ -1,5 +1,5 @@
-// Everything a user of the library calls: tensors, tapes, operators, transforms, programs, types. Files,
-// training and the specification have headers of their own: fenestra/io/, fenestra/nn/,
+// Everything a user of the library calls: tensors, tapes, operators, transforms, programs, types.
+// Files, training and the specification have headers of their own: fenestra/io/, fenestra/nn/,
 // fenestra/ops/*/spec.hpp.
 #pragma once
 

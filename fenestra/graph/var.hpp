@@ -1,5 +1,5 @@
-// Handles whose shapes are part of their types: Var<T, Shape{...}> on values, DataVar<Shape{...}> on
-// integers, and what asks `compile` for them.
+// Handles whose shapes are part of their types: Var<T, Shape{...}> on values, DataVar<Shape{...}>
+// on integers, and what asks `compile` for them.
 //
 // They are the handles of value.hpp and convert to them; a handle whose shape is only known at run
 // time becomes typed by an explicit conversion, which checks it. Which type an operator returns is

@@ -13,9 +13,9 @@ namespace fenestra {
 /// Throws `shape_mismatch` unless `tensor` has the shape the geometry gives it.
 template <class V>
 constexpr void require_shape(std::string_view op,
-                   std::string_view name,
-                   const V& tensor,
-                   const Shape& needed) {
+                             std::string_view name,
+                             const V& tensor,
+                             const Shape& needed) {
   if (tensor.shape() == needed) {
     return;
   }

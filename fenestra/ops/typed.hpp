@@ -69,7 +69,7 @@ constexpr Applied<Sketch<T>> apply_all(const P& primitive,
 
 // --- Words that a compiler prints ------------------------------
 
-/// A text as a template argument; what does not fit is cut off.
+/// A text in the making; what does not fit is cut off.
 struct Words {
   char chars[96] = {};
 
@@ -78,11 +78,9 @@ struct Words {
   constexpr Words(const char (&text)[n]) {
     append(std::string_view(text, n - 1));
   }
+  constexpr std::size_t size() const { return view().size(); }
   constexpr Words& append(std::string_view text) {
-    std::size_t end = 0;
-    while (chars[end] != '\0') {
-      ++end;
-    }
+    std::size_t end = size();
     for (const char c : text) {
       if (end + 1 < sizeof(chars)) {
         chars[end++] = c;
@@ -109,6 +107,21 @@ struct Words {
   constexpr std::string_view view() const { return chars; }
 };
 
+/// The same without room to spare: clang prints a text only where it ends with its array, and cuts
+/// it after some thirty characters.
+template <std::size_t n>
+struct Text {
+  char chars[n] = {};
+};
+template <Words words>
+constexpr auto exact() {
+  Text<words.size() + 1> text;
+  for (std::size_t i = 0; i <= words.size(); ++i) {
+    text.chars[i] = words.chars[i];
+  }
+  return text;
+}
+
 /// "w = (16, 3, 3, 3)"
 constexpr Words shape_words(std::string_view name, const Shape& shape) {
   Words words;
@@ -129,24 +142,28 @@ constexpr Words place_words(std::string_view op, const Fault& fault) {
   return words;
 }
 
-/// "channel-mismatch: got 3, needed 4"
-constexpr Words fault_words(const Fault& fault) {
+/// "channel-mismatch"
+constexpr Words code_words(const Fault& fault) {
+  return Words().append(fault ? code_name(fault.code) : "these shapes do not go together");
+}
+
+/// "spatial axis 1: got 3, needed 4"; nothing where nothing is known.
+constexpr Words number_words(const Fault& fault) {
   Words words;
   if (!fault) {
-    return words.append("arguments do not go together");
+    return words;
   }
-  words.append(code_name(fault.code));
   if (fault.axis >= 0) {
-    words.append(", spatial axis ").append(Index{fault.axis});
+    words.append("spatial axis ").append(Index{fault.axis}).append(": ");
   }
-  return words.append(": got ").append(fault.got).append(", needed ").append(fault.needed);
+  return words.append("got ").append(fault.got).append(", needed ").append(fault.needed);
 }
 
 /// Never true; the compiler quotes its arguments.
-template <Words... message>
+template <Text... message>
 inline constexpr bool accepted = false;
 
-template <Words... message>
+template <Text... message>
 constexpr void refuse() {
   static_assert(accepted<message...>, "fenestra: an operator refuses the shapes of its arguments");
 }
@@ -262,7 +279,10 @@ struct TypedCall {
   }
   template <Fault fault, class... In, std::size_t... i>
   static constexpr void explain(std::index_sequence<i...>) {
-    refuse<place_words(op.view(), fault), fault_words(fault), argument_words<In, i>()...>();
+    refuse<exact<place_words(op.view(), fault)>(),
+           exact<code_words(fault)>(),
+           exact<number_words(fault)>(),
+           exact<argument_words<In, i>()>()...>();
   }
   template <class In>
   static constexpr auto shape_of() {

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
 #include <type_traits>
 
 namespace fenestra {
@@ -50,10 +52,8 @@ TEST(Typed, WindowsHaveTheShapesOfTheGeometry) {
   expect_type<Shape{3, 16, 16}>(avg_pool2d<AvgPoolOptions{.kernel = 2}>(x));
   expect_type<Shape{3, 16, 16}>(lp_pool2d<LpPoolOptions{.kernel = 2}>(x));
   expect_type<Shape{3, 16, 16}>(smooth_max_pool2d<SmoothMaxPoolOptions{.kernel = 2}>(x));
-  expect_type<Shape{3, 4, 5}>(
-      adaptive_avg_pool2d<AdaptivePoolOptions{.output_size = {4, 5}}>(x));
-  expect_type<Shape{3, 4, 5}>(
-      adaptive_max_pool2d<AdaptivePoolOptions{.output_size = {4, 5}}>(x));
+  expect_type<Shape{3, 4, 5}>(adaptive_avg_pool2d<AdaptivePoolOptions{.output_size = {4, 5}}>(x));
+  expect_type<Shape{3, 4, 5}>(adaptive_max_pool2d<AdaptivePoolOptions{.output_size = {4, 5}}>(x));
   expect_type<Shape{2, 3, 1}>(global_avg_pool(u));
   expect_type<Shape{2, 3, 1}>(global_max_pool(u));
   const auto pooled = max_pool_with_indices<MaxPoolOptions{.kernel = {2, 2}}>(x);
@@ -194,11 +194,14 @@ TEST(Typed, DataReceivesNoGradient) {
   const Tensor<Index> labels(Shape{4}, {0, 4, 2, 1});
   Context context(program);
   const auto results = program.value_and_grad(context, x, w, labels);
-  const auto eager = value_and_grad(
-      [&](const auto& weight) { return cross_entropy(linear(x, weight), labels); }, w);
-  ASSERT_EQ(results.size(), 2u);
-  EXPECT_EQ(results[0], std::get<0>(eager));
-  EXPECT_EQ(results[1], std::get<1>(eager));
+  const auto [value, bars] = value_and_grad(
+      [&](const auto& v, const auto& weight) { return cross_entropy(linear(v, weight), labels); },
+      x,
+      w);
+  ASSERT_EQ(results.size(), 3u);  // the value, and a gradient each for x and w
+  EXPECT_EQ(results[0], value);
+  EXPECT_EQ(results[1], std::get<0>(bars));
+  EXPECT_EQ(results[2], std::get<1>(bars));
 }
 
 }  // namespace

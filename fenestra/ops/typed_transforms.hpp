@@ -1,5 +1,5 @@
-// Derivatives of callables at typed graph variables: the transforms of transforms.hpp, their results
-// typed like what they belong to.
+// Derivatives of callables at typed graph variables: the transforms of transforms.hpp, their
+// results typed like what they belong to.
 //
 // The callable is called on typed variables once, which checks it, and then on variables or jets
 // over untyped ones; it must be generic, as for every transform.
@@ -74,7 +74,8 @@ template <class F, TypedValue... In>
 auto jvp(const F& f, const Primals<In...>& at, const Tangents<In...>& along) {
   using Y = TypedResultOf<F, In...>;
   const auto untyped = [](const auto&... value) {
-    return std::tuple(graph::OperandTraits<std::remove_cvref_t<decltype(value)>>::untyped(value)...);
+    return std::tuple(
+        graph::OperandTraits<std::remove_cvref_t<decltype(value)>>::untyped(value)...);
   };
   const auto points =
       std::apply([&](const auto&... x) { return primals(x...); }, std::apply(untyped, at.trees));

@@ -1,6 +1,7 @@
 // A sum of shapes that do not broadcast.
 // expect: "add"
-// expect: "shape-mismatch: got 3, needed 4"
+// expect: "shape-mismatch"
+// expect: "got 3, needed 4"
 // expect: "a = (2, 4)"
 // expect: "b = (3,)"
 #include <fenestra/ops/elementwise/typed.hpp>

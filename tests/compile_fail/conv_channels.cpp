@@ -1,6 +1,7 @@
 // A convolution whose weight takes another number of channels.
 // expect: "conv: w"
-// expect: "channel-mismatch: got 3, needed 4"
+// expect: "channel-mismatch"
+// expect: "got 3, needed 4"
 // expect: "x = (8, 3, 32, 32)"
 // expect: "w = (16, 4, 3, 3)"
 #include <fenestra/ops/conv/typed.hpp>

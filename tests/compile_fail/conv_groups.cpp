@@ -1,6 +1,7 @@
 // A convolution whose groups do not divide its channels.
 // expect: "conv: x"
-// expect: "channels-not-divisible: got 4, needed 3"
+// expect: "channels-not-divisible"
+// expect: "got 4, needed 3"
 // expect: "x = (4, 9, 9)"
 // expect: "w = (6, 2, 3, 3)"
 #include <fenestra/ops/conv/typed.hpp>

@@ -13,8 +13,8 @@ constexpr V adaptive_max_pool(const V& x, const AdaptivePoolOptions& options, in
 
 template <Value V>
 constexpr MaxPoolResult<V> adaptive_max_pool_with_indices(const V& x,
-                                                const AdaptivePoolOptions& options,
-                                                int named_rank = 0) {
+                                                          const AdaptivePoolOptions& options,
+                                                          int named_rank = 0) {
   return detail::max_pool_with_indices(x,
                                        adaptive_max_pool_geometry(x.shape(), options, named_rank));
 }

@@ -56,8 +56,8 @@ constexpr Resolved<AvgPoolGeometry> resolve_avg_pool(const Shape& x,
 }
 
 constexpr AvgPoolGeometry avg_pool_geometry(const Shape& x,
-                                         const AvgPoolOptions& options,
-                                         int named_rank = 0) {
+                                            const AvgPoolOptions& options,
+                                            int named_rank = 0) {
   const auto [geometry, fault] = resolve_avg_pool(x, options, named_rank);
   throw_pool_fault("avg_pool", x, options, geometry.pool, fault, named_rank);
   return geometry;

@@ -185,7 +185,10 @@ constexpr CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& opti
 
 /// y = conv(x, w) + b
 template <Value X, Value W, Value B>
-constexpr CommonValue<X, W, B> conv(const X& x, const W& w, const B& b, const ConvOptions& options = {}) {
+constexpr CommonValue<X, W, B> conv(const X& x,
+                                    const W& w,
+                                    const B& b,
+                                    const ConvOptions& options = {}) {
   using V = CommonValue<X, W, B>;
   const ConvGeometry g = conv_geometry(x.shape(), w.shape(), b.shape(), options);
   return apply(ConvPrimitive{ConvDirection::forward, detail::without_bias(g), true},

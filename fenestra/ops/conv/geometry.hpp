@@ -230,9 +230,9 @@ inline FaultContext conv_context(std::string_view op,
 
 /// As `resolve_conv`, but a fault is thrown as an `Error`.
 constexpr ConvGeometry conv_geometry(const Shape& x,
-                                  const Shape& w,
-                                  const std::optional<Shape>& b,
-                                  const ConvOptions& options) {
+                                     const Shape& w,
+                                     const std::optional<Shape>& b,
+                                     const ConvOptions& options) {
   const auto [geometry, fault] = resolve_conv(x, w, b, options);
   if (fault) {
     const std::string text = detail::conv_options_text(

@@ -9,7 +9,9 @@ namespace fenestra {
 
 /// y = conv_transpose(x, w); see ConvTransposeOptions.
 template <Value X, Value W>
-constexpr CommonValue<X, W> conv_transpose(const X& x, const W& w, const ConvTransposeOptions& options = {}) {
+constexpr CommonValue<X, W> conv_transpose(const X& x,
+                                           const W& w,
+                                           const ConvTransposeOptions& options = {}) {
   using V = CommonValue<X, W>;
   const auto g = conv_transpose_geometry(x.shape(), w.shape(), std::nullopt, options);
   return apply(ConvPrimitive{ConvDirection::input_grad, g.conv, false}, {V(x), V(w)});
@@ -18,9 +20,9 @@ constexpr CommonValue<X, W> conv_transpose(const X& x, const W& w, const ConvTra
 /// y = conv_transpose(x, w) + b
 template <Value X, Value W, Value B>
 constexpr CommonValue<X, W, B> conv_transpose(const X& x,
-                                    const W& w,
-                                    const B& b,
-                                    const ConvTransposeOptions& options = {}) {
+                                              const W& w,
+                                              const B& b,
+                                              const ConvTransposeOptions& options = {}) {
   using V = CommonValue<X, W, B>;
   const auto g = conv_transpose_geometry(x.shape(), w.shape(), b.shape(), options);
   return apply(ConvPrimitive{ConvDirection::input_grad, detail::without_bias(g.conv), true},

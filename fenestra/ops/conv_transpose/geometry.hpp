@@ -142,9 +142,9 @@ constexpr Resolved<ConvTransposeGeometry> resolve_conv_transpose(
 
 /// As `resolve_conv_transpose`, but a fault is thrown as an `Error`.
 constexpr ConvTransposeGeometry conv_transpose_geometry(const Shape& x,
-                                                     const Shape& w,
-                                                     const std::optional<Shape>& b,
-                                                     const ConvTransposeOptions& options) {
+                                                        const Shape& w,
+                                                        const std::optional<Shape>& b,
+                                                        const ConvTransposeOptions& options) {
   const auto [geometry, fault] = resolve_conv_transpose(x, w, b, options);
   if (fault) {
     std::string text = detail::conv_options_text(

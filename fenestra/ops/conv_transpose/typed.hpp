@@ -1,4 +1,5 @@
-// Transposed convolution on typed graph variables: `conv_transpose<ConvTransposeOptions{...}>(x, w, b)`.
+// Transposed convolution on typed graph variables: `conv_transpose<ConvTransposeOptions{...}>(x, w,
+// b)`.
 #pragma once
 
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
@@ -19,19 +20,31 @@ inline constexpr auto conv_transpose_fault = [](const Shape& x, const Shape& w, 
 
 template <ConvTransposeOptions options = ConvTransposeOptions{}, graph::Operand... In>
 auto conv_transpose(const In&... in) {
-  return graph::typed<"conv_transpose", "x", "w", "b">([](const auto&... v) { return conv_transpose(v..., options); }, detail::conv_transpose_fault<options>, in...);
+  return graph::typed<"conv_transpose", "x", "w", "b">(
+      [](const auto&... v) { return conv_transpose(v..., options); },
+      detail::conv_transpose_fault<options>,
+      in...);
 }
 template <ConvTransposeOptions options = ConvTransposeOptions{}, graph::Operand... In>
 auto conv_transpose1d(const In&... in) {
-  return graph::typed<"conv_transpose1d", "x", "w", "b">([](const auto&... v) { return conv_transpose1d(v..., options); }, detail::conv_transpose_fault<options>, in...);
+  return graph::typed<"conv_transpose1d", "x", "w", "b">(
+      [](const auto&... v) { return conv_transpose1d(v..., options); },
+      detail::conv_transpose_fault<options>,
+      in...);
 }
 template <ConvTransposeOptions options = ConvTransposeOptions{}, graph::Operand... In>
 auto conv_transpose2d(const In&... in) {
-  return graph::typed<"conv_transpose2d", "x", "w", "b">([](const auto&... v) { return conv_transpose2d(v..., options); }, detail::conv_transpose_fault<options>, in...);
+  return graph::typed<"conv_transpose2d", "x", "w", "b">(
+      [](const auto&... v) { return conv_transpose2d(v..., options); },
+      detail::conv_transpose_fault<options>,
+      in...);
 }
 template <ConvTransposeOptions options = ConvTransposeOptions{}, graph::Operand... In>
 auto conv_transpose3d(const In&... in) {
-  return graph::typed<"conv_transpose3d", "x", "w", "b">([](const auto&... v) { return conv_transpose3d(v..., options); }, detail::conv_transpose_fault<options>, in...);
+  return graph::typed<"conv_transpose3d", "x", "w", "b">(
+      [](const auto&... v) { return conv_transpose3d(v..., options); },
+      detail::conv_transpose_fault<options>,
+      in...);
 }
 
 }  // namespace fenestra

@@ -1,5 +1,5 @@
-// The elementwise operators on typed graph variables, with broadcasting. Numbers beside them are given at
-// run time: they decide no shape.
+// The elementwise operators on typed graph variables, with broadcasting. Numbers beside them are
+// given at run time: they decide no shape.
 #pragma once
 
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -65,7 +65,8 @@ auto softplus(const X& x) {
 }
 template <graph::Typed X>
 auto leaky_relu(const X& x, double negative_slope = 0.01) {
-  return graph::typed<"leaky_relu", "x">([](const auto& v, double a) { return leaky_relu(v, a); }, x, negative_slope);
+  return graph::typed<"leaky_relu", "x">(
+      [](const auto& v, double a) { return leaky_relu(v, a); }, x, negative_slope);
 }
 template <graph::Typed X>
 auto power(const X& x, double p) {
@@ -84,37 +85,65 @@ auto clip(const X& x, double least, double largest) {
 template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto add(const A& a, const B& b) {
-  return graph::typed<"add", "a", "b">([](const auto& p, const auto& q) { return add(p, q); }, [](const Shape& p, const Shape& q) { return check_broadcast(p, q); }, a, b);
+  return graph::typed<"add", "a", "b">(
+      [](const auto& p, const auto& q) { return add(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
 }
 template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto sub(const A& a, const B& b) {
-  return graph::typed<"sub", "a", "b">([](const auto& p, const auto& q) { return sub(p, q); }, [](const Shape& p, const Shape& q) { return check_broadcast(p, q); }, a, b);
+  return graph::typed<"sub", "a", "b">(
+      [](const auto& p, const auto& q) { return sub(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
 }
 template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto mul(const A& a, const B& b) {
-  return graph::typed<"mul", "a", "b">([](const auto& p, const auto& q) { return mul(p, q); }, [](const Shape& p, const Shape& q) { return check_broadcast(p, q); }, a, b);
+  return graph::typed<"mul", "a", "b">(
+      [](const auto& p, const auto& q) { return mul(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
 }
 template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto div(const A& a, const B& b) {
-  return graph::typed<"div", "a", "b">([](const auto& p, const auto& q) { return div(p, q); }, [](const Shape& p, const Shape& q) { return check_broadcast(p, q); }, a, b);
+  return graph::typed<"div", "a", "b">(
+      [](const auto& p, const auto& q) { return div(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
 }
 template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto pow(const A& a, const B& b) {
-  return graph::typed<"pow", "a", "b">([](const auto& p, const auto& q) { return pow(p, q); }, [](const Shape& p, const Shape& q) { return check_broadcast(p, q); }, a, b);
+  return graph::typed<"pow", "a", "b">(
+      [](const auto& p, const auto& q) { return pow(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
 }
 template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto minimum(const A& a, const B& b) {
-  return graph::typed<"minimum", "a", "b">([](const auto& p, const auto& q) { return minimum(p, q); }, [](const Shape& p, const Shape& q) { return check_broadcast(p, q); }, a, b);
+  return graph::typed<"minimum", "a", "b">(
+      [](const auto& p, const auto& q) { return minimum(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
 }
 template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto maximum(const A& a, const B& b) {
-  return graph::typed<"maximum", "a", "b">([](const auto& p, const auto& q) { return maximum(p, q); }, [](const Shape& p, const Shape& q) { return check_broadcast(p, q); }, a, b);
+  return graph::typed<"maximum", "a", "b">(
+      [](const auto& p, const auto& q) { return maximum(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
 }
 
 template <graph::Typed X>

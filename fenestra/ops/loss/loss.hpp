@@ -251,7 +251,9 @@ constexpr CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOpti
 /// -target * log(sigmoid(x)) - (1 - target) * log(1 - sigmoid(x)), as softplus(-x) + (1 - target)
 /// x.
 template <Value X, Value Y>
-constexpr CommonValue<X, Y> bce_with_logits(const X& x, const Y& target, const LossOptions& options = {}) {
+constexpr CommonValue<X, Y> bce_with_logits(const X& x,
+                                            const Y& target,
+                                            const LossOptions& options = {}) {
   using V = CommonValue<X, Y>;
   detail::require_equal("bce_with_logits", x.shape(), target.shape());
   const V rest = sub(scalar_constant<V>(ScalarOf<V>(1)), target);

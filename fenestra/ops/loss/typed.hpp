@@ -1,4 +1,5 @@
-// Losses on typed graph variables: `cross_entropy<LossOptions{...}>(x, labels)`, the labels typed data.
+// Losses on typed graph variables: `cross_entropy<LossOptions{...}>(x, labels)`, the labels typed
+// data.
 #pragma once
 
 #include <fenestra/ops/loss/graph.hpp>
@@ -27,11 +28,17 @@ auto cross_entropy(const In&... in) {
 }
 template <LossOptions options = LossOptions{}, graph::Operand... In>
 auto mse_loss(const In&... in) {
-  return graph::typed<"mse_loss", "x", "target">([](const auto&... v) { return mse_loss(v..., options); }, [](const Shape& x, const Shape& target) { return detail::check_equal(x, target); }, in...);
+  return graph::typed<"mse_loss", "x", "target">(
+      [](const auto&... v) { return mse_loss(v..., options); },
+      [](const Shape& x, const Shape& target) { return detail::check_equal(x, target); },
+      in...);
 }
 template <LossOptions options = LossOptions{}, graph::Operand... In>
 auto bce_with_logits(const In&... in) {
-  return graph::typed<"bce_with_logits", "x", "target">([](const auto&... v) { return bce_with_logits(v..., options); }, [](const Shape& x, const Shape& target) { return detail::check_equal(x, target); }, in...);
+  return graph::typed<"bce_with_logits", "x", "target">(
+      [](const auto&... v) { return bce_with_logits(v..., options); },
+      [](const Shape& x, const Shape& target) { return detail::check_equal(x, target); },
+      in...);
 }
 
 }  // namespace fenestra

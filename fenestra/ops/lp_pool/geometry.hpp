@@ -38,8 +38,8 @@ constexpr Resolved<LpPoolGeometry> resolve_lp_pool(const Shape& x,
 }
 
 constexpr LpPoolGeometry lp_pool_geometry(const Shape& x,
-                                       const LpPoolOptions& options,
-                                       int named_rank = 0) {
+                                          const LpPoolOptions& options,
+                                          int named_rank = 0) {
   const auto [geometry, fault] = resolve_lp_pool(x, options, named_rank);
   throw_pool_fault("lp_pool", x, options, geometry.pool, fault, named_rank);
   return geometry;

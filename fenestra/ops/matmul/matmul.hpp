@@ -73,8 +73,8 @@ class BatchOffsets {
 /// Resolves two matrices (or stacks of them) without bias; throws `shape_mismatch` with both
 /// shapes.
 constexpr MatMulGeometry matmul_geometry(const Shape& a,
-                                      const Shape& b,
-                                      const MatMulOptions& options) {
+                                         const Shape& b,
+                                         const MatMulOptions& options) {
   const auto last = [](const Shape& s, int back) { return s[s.rank() - back]; };
   MatMulGeometry g{options,
                    a,
@@ -100,7 +100,10 @@ template <KernelScalar T>
 void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y) noexcept;
 
 template <Value V>
-constexpr V matmul_matrices(const V& a, const V& b, const MatMulOptions& options, const V* bias = nullptr);
+constexpr V matmul_matrices(const V& a,
+                            const V& b,
+                            const MatMulOptions& options,
+                            const V* bias = nullptr);
 
 struct MatMulPrimitive {
   static constexpr std::string_view name = "matmul";
@@ -196,7 +199,9 @@ struct ResolvedMatMul {
   Shape y;
 };
 
-constexpr ResolvedMatMul resolve_matmul(const Shape& a, const Shape& b, const MatMulOptions& options) {
+constexpr ResolvedMatMul resolve_matmul(const Shape& a,
+                                        const Shape& b,
+                                        const MatMulOptions& options) {
   if (a.rank() == 0 || b.rank() == 0 || (a.rank() == 1 && options.transpose_a) ||
       (b.rank() == 1 && options.transpose_b)) {
     const bool scalar = a.rank() == 0 || b.rank() == 0;
@@ -233,16 +238,12 @@ namespace detail {
 
 constexpr Fault check_linear(const Shape& x, const Shape& w, const Shape* b) {
   if (w.rank() != 2) {
-    return {.code = ErrorCode::rank_mismatch,
-            .argument = Argument::w,
-            .got = w.rank(),
-            .needed = 2};
+    return {
+        .code = ErrorCode::rank_mismatch, .argument = Argument::w, .got = w.rank(), .needed = 2};
   }
   if (x.rank() < 1) {
-    return {.code = ErrorCode::rank_mismatch,
-            .argument = Argument::x,
-            .got = x.rank(),
-            .needed = 1};
+    return {
+        .code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank(), .needed = 1};
   }
   if (x[x.rank() - 1] != w[1]) {
     return {.code = ErrorCode::shape_mismatch,

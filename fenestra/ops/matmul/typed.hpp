@@ -8,8 +8,8 @@ namespace fenestra {
 
 template <MatMulOptions options = MatMulOptions{}, graph::Operand... In>
 auto matmul(const In&... in) {
-  return graph::typed<"matmul", "a", "b">(
-      [](const auto&... v) { return matmul(v..., options); }, in...);
+  return graph::typed<"matmul", "a", "b">([](const auto&... v) { return matmul(v..., options); },
+                                          in...);
 }
 template <class... In>
   requires graph::SomeTyped<In...>

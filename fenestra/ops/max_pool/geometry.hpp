@@ -35,8 +35,8 @@ constexpr Resolved<MaxPoolGeometry> resolve_max_pool(const Shape& x,
 }
 
 constexpr MaxPoolGeometry max_pool_geometry(const Shape& x,
-                                         const MaxPoolOptions& options,
-                                         int named_rank = 0) {
+                                            const MaxPoolOptions& options,
+                                            int named_rank = 0) {
   const auto [geometry, fault] = resolve_max_pool(x, options, named_rank);
   throw_pool_fault("max_pool", x, options, geometry.pool, fault, named_rank);
   return geometry;

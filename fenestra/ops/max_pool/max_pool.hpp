@@ -182,8 +182,8 @@ constexpr V max_pool(const V& x, const MaxPoolOptions& options, int named_rank =
 
 template <Value V>
 constexpr MaxPoolResult<V> max_pool_with_indices(const V& x,
-                                       const MaxPoolOptions& options,
-                                       int named_rank = 0) {
+                                                 const MaxPoolOptions& options,
+                                                 int named_rank = 0) {
   return detail::max_pool_with_indices(x, max_pool_geometry(x.shape(), options, named_rank));
 }
 

@@ -12,27 +12,34 @@ namespace fenestra {
 namespace detail {
 
 template <MaxPoolOptions options, int rank>
-inline constexpr auto max_pool_fault = [](const Shape& x, const auto&...) {
-  return resolve_max_pool(x, options, rank).fault;
-};
+inline constexpr auto max_pool_fault =
+    [](const Shape& x, const auto&...) { return resolve_max_pool(x, options, rank).fault; };
 
 }  // namespace detail
 
 template <MaxPoolOptions options, graph::Operand... In>
 auto max_pool(const In&... in) {
-  return graph::typed<"max_pool", "x">([](const auto&... v) { return max_pool(v..., options); }, detail::max_pool_fault<options, 0>, in...);
+  return graph::typed<"max_pool", "x">([](const auto&... v) { return max_pool(v..., options); },
+                                       detail::max_pool_fault<options, 0>,
+                                       in...);
 }
 template <MaxPoolOptions options, graph::Operand... In>
 auto max_pool1d(const In&... in) {
-  return graph::typed<"max_pool1d", "x">([](const auto&... v) { return max_pool1d(v..., options); }, detail::max_pool_fault<options, 1>, in...);
+  return graph::typed<"max_pool1d", "x">([](const auto&... v) { return max_pool1d(v..., options); },
+                                         detail::max_pool_fault<options, 1>,
+                                         in...);
 }
 template <MaxPoolOptions options, graph::Operand... In>
 auto max_pool2d(const In&... in) {
-  return graph::typed<"max_pool2d", "x">([](const auto&... v) { return max_pool2d(v..., options); }, detail::max_pool_fault<options, 2>, in...);
+  return graph::typed<"max_pool2d", "x">([](const auto&... v) { return max_pool2d(v..., options); },
+                                         detail::max_pool_fault<options, 2>,
+                                         in...);
 }
 template <MaxPoolOptions options, graph::Operand... In>
 auto max_pool3d(const In&... in) {
-  return graph::typed<"max_pool3d", "x">([](const auto&... v) { return max_pool3d(v..., options); }, detail::max_pool_fault<options, 3>, in...);
+  return graph::typed<"max_pool3d", "x">([](const auto&... v) { return max_pool3d(v..., options); },
+                                         detail::max_pool_fault<options, 3>,
+                                         in...);
 }
 
 /// y and where it came from; the indices are data.

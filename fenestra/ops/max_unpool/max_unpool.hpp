@@ -14,7 +14,9 @@ struct PlacementPrimitive {
   bool reads_back = false;
 
   std::string_view display_name() const { return reads_back ? "max_unpool_gather" : name; }
-  constexpr Shape result_shape(const Shape&) const { return reads_back ? g.x_shape() : g.y_shape(); }
+  constexpr Shape result_shape(const Shape&) const {
+    return reads_back ? g.x_shape() : g.y_shape();
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     const Index* indices = data[0].indices().data();
@@ -40,9 +42,9 @@ struct PlacementPrimitive {
 /// Every value of x at the cell its index names, zeros elsewhere; see MaxUnpoolOptions.
 template <Value V>
 constexpr V max_unpool(const V& x,
-             const Tensor<Index>& indices,
-             const MaxUnpoolOptions& options,
-             int named_rank = 0) {
+                       const Tensor<Index>& indices,
+                       const MaxUnpoolOptions& options,
+                       int named_rank = 0) {
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
   return apply(PlacementPrimitive{g}, {x}, {IndicesOf<V>(spec::last_writers(indices, g))});
 }
@@ -52,9 +54,9 @@ template <Value V>
     last_writers(indices, g);
   }
 constexpr V max_unpool(const V& x,
-             const IndicesOf<V>& indices,
-             const MaxUnpoolOptions& options,
-             int named_rank = 0) {
+                       const IndicesOf<V>& indices,
+                       const MaxUnpoolOptions& options,
+                       int named_rank = 0) {
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
   return apply(PlacementPrimitive{g}, {x}, {last_writers(indices, g)});
 }

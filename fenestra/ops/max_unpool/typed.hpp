@@ -1,5 +1,5 @@
-// Max unpooling on typed graph variables: `max_unpool<MaxUnpoolOptions{...}>(x, indices)`, the indices
-// typed data.
+// Max unpooling on typed graph variables: `max_unpool<MaxUnpoolOptions{...}>(x, indices)`, the
+// indices typed data.
 #pragma once
 
 #include <fenestra/ops/max_unpool/graph.hpp>
@@ -21,27 +21,38 @@ constexpr DataSketch last_writers(const DataSketch& indices, const MaxUnpoolGeom
 namespace detail {
 
 template <MaxUnpoolOptions options, int rank>
-inline constexpr auto max_unpool_fault = [](const Shape& x, const auto&...) {
-  return resolve_max_unpool(x, options, rank).fault;
-};
+inline constexpr auto max_unpool_fault =
+    [](const Shape& x, const auto&...) { return resolve_max_unpool(x, options, rank).fault; };
 
 }  // namespace detail
 
 template <MaxUnpoolOptions options, graph::Operand... In>
 auto max_unpool(const In&... in) {
-  return graph::typed<"max_unpool", "x", "indices">([](const auto&... v) { return max_unpool(v..., options); }, detail::max_unpool_fault<options, 0>, in...);
+  return graph::typed<"max_unpool", "x", "indices">(
+      [](const auto&... v) { return max_unpool(v..., options); },
+      detail::max_unpool_fault<options, 0>,
+      in...);
 }
 template <MaxUnpoolOptions options, graph::Operand... In>
 auto max_unpool1d(const In&... in) {
-  return graph::typed<"max_unpool1d", "x", "indices">([](const auto&... v) { return max_unpool1d(v..., options); }, detail::max_unpool_fault<options, 1>, in...);
+  return graph::typed<"max_unpool1d", "x", "indices">(
+      [](const auto&... v) { return max_unpool1d(v..., options); },
+      detail::max_unpool_fault<options, 1>,
+      in...);
 }
 template <MaxUnpoolOptions options, graph::Operand... In>
 auto max_unpool2d(const In&... in) {
-  return graph::typed<"max_unpool2d", "x", "indices">([](const auto&... v) { return max_unpool2d(v..., options); }, detail::max_unpool_fault<options, 2>, in...);
+  return graph::typed<"max_unpool2d", "x", "indices">(
+      [](const auto&... v) { return max_unpool2d(v..., options); },
+      detail::max_unpool_fault<options, 2>,
+      in...);
 }
 template <MaxUnpoolOptions options, graph::Operand... In>
 auto max_unpool3d(const In&... in) {
-  return graph::typed<"max_unpool3d", "x", "indices">([](const auto&... v) { return max_unpool3d(v..., options); }, detail::max_unpool_fault<options, 3>, in...);
+  return graph::typed<"max_unpool3d", "x", "indices">(
+      [](const auto&... v) { return max_unpool3d(v..., options); },
+      detail::max_unpool_fault<options, 3>,
+      in...);
 }
 
 }  // namespace fenestra

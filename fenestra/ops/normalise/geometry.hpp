@@ -128,7 +128,9 @@ constexpr NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& op
 }
 
 /// One group per sample and group of channels.
-constexpr NormGeometry group_norm_geometry(const Shape& x, Index groups, const NormOptions& options) {
+constexpr NormGeometry group_norm_geometry(const Shape& x,
+                                           Index groups,
+                                           const NormOptions& options) {
   const ActivationMap m = detail::norm_map("group_norm", x, options);
   detail::require_eps("group_norm", options.eps);
   if (groups < 1 || m.channels % groups != 0) {

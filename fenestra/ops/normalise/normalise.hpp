@@ -155,7 +155,9 @@ struct NormSumsPrimitive {
     return detail::pair_of(
         sum_to(in[0], target()), sum_to(mul(in[0], h), target()), target().elements().value_or(0));
   }
-  constexpr Shape result_shape(const Shape&) const { return Shape{2, target().elements().value_or(0)}; }
+  constexpr Shape result_shape(const Shape&) const {
+    return Shape{2, target().elements().value_or(0)};
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -318,9 +320,9 @@ struct Normalised {
 namespace detail {
 
 constexpr void require_parameters(std::string_view op,
-                               std::string_view which,
-                               const Shape& got,
-                               const NormGeometry& g) {
+                                  std::string_view which,
+                                  const Shape& got,
+                                  const NormGeometry& g) {
   if (got != g.parameters) {
     throw Error(std::string(op),
                 {.code = ErrorCode::shape_mismatch,
@@ -361,7 +363,10 @@ constexpr Normalised<V> batch_normalised(const NormGeometry& g, const std::vecto
 }
 
 template <Value V>
-constexpr std::vector<V> given_inputs(const NormGeometry& g, const V& x, const V& mean, const V& var) {
+constexpr std::vector<V> given_inputs(const NormGeometry& g,
+                                      const V& x,
+                                      const V& mean,
+                                      const V& var) {
   require_parameters("batch_norm_inference", "mean", mean.shape(), g);
   require_parameters("batch_norm_inference", "var", var.shape(), g);
   return {reshape(x, g.view), reshape(mean, g.stat), reshape(var, g.stat)};
@@ -372,9 +377,9 @@ constexpr std::vector<V> given_inputs(const NormGeometry& g, const V& x, const V
 /// Training form: statistics of each channel over the batch and space.
 template <Value X, Value G, Value B>
 constexpr Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
-                                            const G& gamma,
-                                            const B& beta,
-                                            const NormOptions& options = {}) {
+                                                      const G& gamma,
+                                                      const B& beta,
+                                                      const NormOptions& options = {}) {
   using V = CommonValue<X, G, B>;
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   std::vector<V> in = detail::norm_inputs(g, V(x));
@@ -390,11 +395,11 @@ constexpr Normalised<V> batch_norm(const V& x, const NormOptions& options = {}) 
 /// Inference form: the statistics are given, one per channel.
 template <Value X, Value M, Value S, Value G, Value B>
 constexpr CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
-                                                const M& mean,
-                                                const S& var,
-                                                const G& gamma,
-                                                const B& beta,
-                                                const NormOptions& options = {}) {
+                                                          const M& mean,
+                                                          const S& var,
+                                                          const G& gamma,
+                                                          const B& beta,
+                                                          const NormOptions& options = {}) {
   using V = CommonValue<X, M, S, G, B>;
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   std::vector<V> in = detail::given_inputs(g, V(x), V(mean), V(var));
@@ -403,9 +408,9 @@ constexpr CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
 }
 template <Value X, Value M, Value S>
 constexpr CommonValue<X, M, S> batch_norm_inference(const X& x,
-                                          const M& mean,
-                                          const S& var,
-                                          const NormOptions& options = {}) {
+                                                    const M& mean,
+                                                    const S& var,
+                                                    const NormOptions& options = {}) {
   using V = CommonValue<X, M, S>;
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   return detail::normalised(g, detail::given_inputs(g, V(x), V(mean), V(var)), true);
@@ -429,7 +434,10 @@ constexpr V group_norm(const V& x, Index groups, const NormOptions& options = {}
 
 /// Statistics over the trailing axes that gamma and beta have.
 template <Value X, Value G, Value B>
-constexpr CommonValue<X, G, B> layer_norm(const X& x, const G& gamma, const B& beta, double eps = 1e-5) {
+constexpr CommonValue<X, G, B> layer_norm(const X& x,
+                                          const G& gamma,
+                                          const B& beta,
+                                          double eps = 1e-5) {
   using V = CommonValue<X, G, B>;
   const NormGeometry g = layer_norm_geometry(x.shape(), gamma.shape().rank(), eps);
   std::vector<V> in = detail::norm_inputs(g, V(x));

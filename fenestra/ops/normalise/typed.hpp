@@ -1,4 +1,5 @@
-// Normalisation on typed graph variables: `batch_norm<NormOptions{...}>(x, gamma, beta)`, `group_norm<4>(x, ...)`.
+// Normalisation on typed graph variables: `batch_norm<NormOptions{...}>(x, gamma, beta)`,
+// `group_norm<4>(x, ...)`.
 #pragma once
 
 #include <fenestra/ops/normalise/normalise.hpp>

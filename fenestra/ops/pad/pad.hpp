@@ -64,7 +64,9 @@ struct PadGeometry {
     }
     return shape;
   }
-  constexpr bool adds_constants() const { return mode == PadMode::zero || mode == PadMode::constant; }
+  constexpr bool adds_constants() const {
+    return mode == PadMode::zero || mode == PadMode::constant;
+  }
   /// Its derivative as a function of x.
   PadGeometry linear() const {
     PadGeometry g = *this;
@@ -150,8 +152,8 @@ constexpr void check_pad_side(const PadGeometry& g, int axis, std::string_view s
 
 /// Validates a padding; one pair per axis in `options.axes`, or per axis of x.
 constexpr PadGeometry resolve_pad(const Shape& x,
-                               std::span<const LowHigh> padding,
-                               const PadOptions& options) {
+                                  std::span<const LowHigh> padding,
+                                  const PadOptions& options) {
   PadGeometry g;
   g.x = x;
   g.mode = options.mode;
@@ -348,9 +350,9 @@ constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOption
 /// taken as zero.
 template <Value V>
 constexpr V pad_adjoint(const V& y_bar,
-              const Shape& shape,
-              const std::vector<LowHigh>& padding,
-              const PadOptions& options = {}) {
+                        const Shape& shape,
+                        const std::vector<LowHigh>& padding,
+                        const PadOptions& options = {}) {
   const PadGeometry g = resolve_pad(shape, padding, options).linear();
   if (y_bar.shape() != g.y()) {
     throw Error(

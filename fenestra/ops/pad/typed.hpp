@@ -1,4 +1,5 @@
-// Pad on typed graph variables: `pad<LowHigh{1, 1}, LowHigh{0, 2}>(x)` or with options first, on any values.
+// Pad on typed graph variables: `pad<LowHigh{1, 1}, LowHigh{0, 2}>(x)` or with options first, on
+// any values.
 #pragma once
 
 #include <fenestra/ops/pad/pad.hpp>

@@ -30,8 +30,8 @@ struct ReducedShape {
 };
 
 constexpr ReducedShape reduced_shape(std::string_view op,
-                                  const Shape& shape,
-                                  const AxisList& axes) {
+                                     const Shape& shape,
+                                     const AxisList& axes) {
   std::array<bool, kMaxRank> reduced{};
   reduced.fill(axes.empty());
   for (const int axis : axes) {

@@ -166,7 +166,7 @@ constexpr Ratio simplest_ratio(double value) {
   const Dyadic d = to_dyadic(value);
   Index p = static_cast<Index>(d.mantissa);
   Index q = 1;
-  for (int i = 0; i < std::abs(d.exponent); ++i) {
+  for (int i = 0; i < (d.exponent < 0 ? -d.exponent : d.exponent); ++i) {
     (d.exponent > 0 ? p : q) *= 2;
   }
   Ratio last{0, 1};
@@ -199,13 +199,12 @@ constexpr Ratio simplest_ratio(double value) {
 /// Validated sizes. The number of spatial axes is `named_rank`, else the length of the list, else
 /// all but batch and channel.
 constexpr ResizeGeometry resize_geometry(const Shape& x,
-                                      const ResizeOptions& options,
-                                      int named_rank = 0) {
+                                         const ResizeOptions& options,
+                                         int named_rank = 0) {
   using detail::throw_resize;
   const bool by_size = options.size.is_given();
   const int listed =
-      by_size ? (options.size.is_scalar() ? 0 : options.size.count)
-              : options.scale.listed();
+      by_size ? (options.size.is_scalar() ? 0 : options.size.count) : options.scale.listed();
   const int rank = named_rank > 0 ? named_rank : listed > 0 ? listed : x.rank() - 2;
   const auto unlabelled = [&] { return "x = " + to_string(x); };
   if (by_size == options.scale.is_given()) {

@@ -115,9 +115,8 @@ struct Resize : EngineOperator<Resize> {
       if (by_scale) {
         // At least 1/in, so that a cell is left; thirds and fifths are not doubles, and still
         // exact.
-        options.scale.push_back(
-            static_cast<double>(random.between(6, rank > 3 ? 9 : 14)) /
-            static_cast<double>(random.between(1, std::min<Index>(in, 5)) + 5));
+        options.scale.push_back(static_cast<double>(random.between(6, rank > 3 ? 9 : 14)) /
+                                static_cast<double>(random.between(1, std::min<Index>(in, 5)) + 5));
       } else {
         options.size.push_back(random.between(1, rank > 3 ? 4 : 9));
       }

@@ -71,8 +71,8 @@ constexpr Region whole_region(const Shape& shape) {
 
 /// The region of `shape` that `ranges` cut out; axes not named stay whole.
 constexpr Region resolve_region(std::string_view op,
-                             const Shape& shape,
-                             std::span<const AxisRange> ranges) {
+                                const Shape& shape,
+                                std::span<const AxisRange> ranges) {
   Region region = whole_region(shape);
   unsigned seen = 0;
   for (const AxisRange& range : ranges) {

@@ -196,9 +196,9 @@ struct SmoothMaxPoolPrimitive {
 /// With a differentiable sharpness: `beta` is a value of rank 0 and wins over `options.beta`.
 template <Value X, Value B>
 constexpr CommonValue<X, B> smooth_max_pool(const X& x,
-                                  const B& beta,
-                                  SmoothMaxPoolOptions options,
-                                  int named_rank = 0) {
+                                            const B& beta,
+                                            SmoothMaxPoolOptions options,
+                                            int named_rank = 0) {
   using V = CommonValue<X, B>;
   require_shape("smooth_max_pool", "beta", beta, Shape{});
   // A graph knows no value yet; what it is given is not checked.

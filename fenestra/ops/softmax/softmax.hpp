@@ -130,7 +130,9 @@ struct SoftmaxPrimitive {
     return shape;
   }
 
-  constexpr Shape result_shape(const Shape&) const { return f == SoftmaxFunction::logsumexp ? reduced() : x; }
+  constexpr Shape result_shape(const Shape&) const {
+    return f == SoftmaxFunction::logsumexp ? reduced() : x;
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if (in[0].size() == 0) {

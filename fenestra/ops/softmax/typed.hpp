@@ -1,4 +1,5 @@
-// Softmax and its like on typed graph variables: `softmax<1>(x)`, on any values; the last axis where none is named.
+// Softmax and its like on typed graph variables: `softmax<1>(x)`, on any values; the last axis
+// where none is named.
 #pragma once
 
 #include <fenestra/ops/softmax/softmax.hpp>
@@ -12,7 +13,8 @@ auto softmax(const In&... in) {
 }
 template <int axis = -1, graph::Operand... In>
 auto log_softmax(const In&... in) {
-  return graph::typed<"log_softmax", "x">([](const auto& v) { return log_softmax(v, axis); }, in...);
+  return graph::typed<"log_softmax", "x">([](const auto& v) { return log_softmax(v, axis); },
+                                          in...);
 }
 template <int axis = -1, bool keep = false, graph::Operand... In>
 auto logsumexp(const In&... in) {

@@ -1,5 +1,5 @@
-// Transpose on typed graph variables: `transpose<AxisList{1, 0}>(x)`, on any values; without an order the last two
-// axes.
+// Transpose on typed graph variables: `transpose<AxisList{1, 0}>(x)`, on any values; without an
+// order the last two axes.
 #pragma once
 
 #include <fenestra/ops/transpose/transpose.hpp>
