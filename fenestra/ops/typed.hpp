@@ -175,12 +175,15 @@ constexpr void refuse() {
 template <class In>
 struct OperandTraits {
   static constexpr bool is_typed = false;
-  static constexpr bool is_plain = std::is_arithmetic_v<In>;
-  static constexpr In sketch()
-    requires is_plain
-  {
-    return In{};
-  }
+  static constexpr bool is_plain = false;
+  static constexpr const In& untyped(const In& in) { return in; }
+};
+template <class In>
+  requires std::is_arithmetic_v<In>
+struct OperandTraits<In> {
+  static constexpr bool is_typed = false;
+  static constexpr bool is_plain = true;
+  static constexpr In sketch() { return In{}; }
   static constexpr const In& untyped(const In& in) { return in; }
 };
 template <class T, Shape S>
