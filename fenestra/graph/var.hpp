@@ -21,11 +21,12 @@ namespace graph {
 namespace detail {
 
 inline void require_typed_shape(std::string_view kind, const Shape& got, const Shape& needed) {
-  if (got == needed) {
+  const Fault fault = check_shape(Argument::none, got, needed);
+  if (!fault) {
     return;
   }
   throw Error(std::string(kind),
-              {.code = ErrorCode::shape_mismatch, .got = got.rank(), .needed = needed.rank()},
+              fault,
               std::string(kind) + ": the value has shape " + to_string(got) + ", the type says " +
                   to_string(needed) + "\n  fix: a value of shape " + to_string(needed) +
                   ", or another type");

@@ -132,25 +132,24 @@ constexpr Words shape_words(std::string_view name, const Shape& shape) {
   return words.append(shape.rank() == 1 ? ",)" : ")");
 }
 
-/// "conv: w", or the operator alone where nothing is known of the mistake.
-constexpr Words place_words(std::string_view op, const Fault& fault) {
-  Words words;
-  words.append(op);
-  if (fault && fault.argument != Argument::none) {
-    words.append(": ").append(argument_name(fault.argument));
+/// "conv: w", or the operator alone where `argument` is empty.
+constexpr Words place_words(std::string_view op, std::string_view argument) {
+  return Words().append(op).append(argument.empty() ? "" : ": ").append(argument);
+}
+
+/// "channel-mismatch"; of a mistake of which nothing is known, what it concerns.
+constexpr Words code_words(const Fault& fault, bool of_one_shape) {
+  if (fault) {
+    return Words().append(code_name(fault.code));
   }
-  return words;
+  return Words().append(of_one_shape ? "this shape does not fit"
+                                     : "these shapes do not fit together");
 }
 
-/// "channel-mismatch"
-constexpr Words code_words(const Fault& fault) {
-  return Words().append(fault ? code_name(fault.code) : "these shapes do not go together");
-}
-
-/// "spatial axis 1: got 3, needed 4"; nothing where nothing is known.
+/// "spatial axis 1: got 3, needed 4"; nothing where no numbers are known.
 constexpr Words number_words(const Fault& fault) {
   Words words;
-  if (!fault) {
+  if (fault.got == fault.needed) {
     return words;
   }
   if (fault.axis >= 0) {
@@ -255,9 +254,8 @@ struct TypedCall {
     }
   }
 
-  /// The type of f(in...), every argument typed.
-  template <class F, class Faulty, class... In>
-    requires(check<F, Faulty, In...>())
+  /// The type of f(in...), which `check` has accepted.
+  template <class F, class... In>
   using Result = Var<typename ScalarOfTyped<In...>::type, sketched_shape<F, In...>()>;
 
   /// f(in...), typed where every argument is. F is a lambda without captures on any values;
@@ -267,7 +265,7 @@ struct TypedCall {
     if constexpr (!AllTyped<In...>) {
       return f(OperandTraits<In>::untyped(in)...);
     } else if constexpr (check<F, Faulty, In...>()) {
-      return Result<F, Faulty, In...>(f(OperandTraits<In>::untyped(in)...));
+      return Result<F, In...>(f(OperandTraits<In>::untyped(in)...));
     } else {
       // Dynamic from here on, so that one mistake is reported once.
       return f(OperandTraits<In>::untyped(in)...);
@@ -282,8 +280,10 @@ struct TypedCall {
   }
   template <Fault fault, class... In, std::size_t... i>
   static constexpr void explain(std::index_sequence<i...>) {
-    refuse<exact<place_words(op.view(), fault)>(),
-           exact<code_words(fault)>(),
+    constexpr bool one = sizeof...(In) == 1;
+    refuse<exact<place_words(op.view(),
+                             one && !fault ? name_of<0>() : argument_name(fault.argument))>(),
+           exact<code_words(fault, one)>(),
            exact<number_words(fault)>(),
            exact<argument_words<In, i>()>()...>();
   }
@@ -295,14 +295,17 @@ struct TypedCall {
       return std::tuple<>();
     }
   }
+  template <std::size_t i>
+  static constexpr std::string_view name_of() {
+    constexpr std::string_view given[] = {names.view()..., ""};
+    return i < sizeof...(names) ? given[i] : "and";
+  }
   template <class In, std::size_t i>
   static constexpr Words argument_words() {
-    constexpr std::string_view given[] = {names.view()..., ""};
-    constexpr std::string_view name = i < sizeof...(names) ? given[i] : "and";
     if constexpr (Typed<In>) {
-      return shape_words(name, In::static_shape);
+      return shape_words(name_of<i>(), In::static_shape);
     } else {
-      return Words().append(name).append(" is a number");
+      return Words().append(name_of<i>()).append(" is a number");
     }
   }
 };

@@ -1,8 +1,10 @@
 // Derivatives of callables at typed graph variables: the transforms of transforms.hpp, their
 // results typed like what they belong to.
 //
-// The callable is called on typed variables once, which checks it, and then on variables or jets
-// over untyped ones; it must be generic, as for every transform.
+// The callable is typed on its arguments, which checks it, and then called on variables or jets
+// over untyped ones; it must be generic, as for every transform. A result that is not typed,
+// because the callable mixes in shapes known at run time, stays so; gradients are typed like the
+// arguments.
 #pragma once
 
 #include <fenestra/ops/transforms.hpp>
@@ -37,30 +39,43 @@ auto typed_bars(Bars bars) {
 template <class In>
 concept TypedValue = detail::is_typed_value<In>;
 
-/// What f returns, which must be one typed variable.
-template <class F, TypedValue... In>
-  requires TypedValue<std::invoke_result_t<const F&, const In&...>>
-using TypedResultOf = std::invoke_result_t<const F&, const In&...>;
+namespace detail {
+
+/// `y` as what f returns on these arguments, where that is typed.
+template <class F, class... In, class Y>
+auto typed_result(Y y) {
+  using Result = std::invoke_result_t<const F&, const In&...>;
+  if constexpr (TypedValue<Result>) {
+    return Result(std::move(y));
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
 
 template <class F, TypedValue... In>
   requires(sizeof...(In) > 0)
 auto vjp(const F& f, const In&... in) {
-  using Y = TypedResultOf<F, In...>;
-  auto [y, pullback] = vjp(f, graph::OperandTraits<In>::untyped(in)...);
-  auto typed_pullback = [pullback = std::move(pullback)](const Y& y_bar) {
+  auto [value, pullback] = vjp(f, graph::OperandTraits<In>::untyped(in)...);
+  auto y = detail::typed_result<F, In...>(std::move(value));
+  auto typed_pullback = [pullback = std::move(pullback)](const decltype(y)& y_bar) {
     return detail::typed_bars<In...>(pullback(y_bar));
   };
-  return std::pair(Y(std::move(y)), std::move(typed_pullback));
+  return std::pair(std::move(y), std::move(typed_pullback));
 }
 
 template <class F, TypedValue... In>
   requires(sizeof...(In) > 0)
 auto value_and_grad(const F& f, const In&... in) {
-  using Y = TypedResultOf<F, In...>;
-  static_assert(Y::static_shape.elements() == 1,
-                "fenestra: value_and_grad needs a function whose result is a single element");
+  using Y = std::invoke_result_t<const F&, const In&...>;
+  if constexpr (TypedValue<Y>) {
+    static_assert(Y::static_shape.elements() == 1,
+                  "fenestra: value_and_grad needs a function whose result is a single element");
+  }
   auto [y, bars] = value_and_grad(f, graph::OperandTraits<In>::untyped(in)...);
-  return std::pair(Y(std::move(y)), detail::typed_bars<In...>(std::move(bars)));
+  return std::pair(detail::typed_result<F, In...>(std::move(y)),
+                   detail::typed_bars<In...>(std::move(bars)));
 }
 
 template <class F, TypedValue... In>
@@ -72,7 +87,6 @@ auto grad(const F& f, const In&... in) {
 /// A tangent has the type of its primal.
 template <class F, TypedValue... In>
 auto jvp(const F& f, const Primals<In...>& at, const Tangents<In...>& along) {
-  using Y = TypedResultOf<F, In...>;
   const auto untyped = [](const auto&... value) {
     return std::tuple(
         graph::OperandTraits<std::remove_cvref_t<decltype(value)>>::untyped(value)...);
@@ -82,7 +96,8 @@ auto jvp(const F& f, const Primals<In...>& at, const Tangents<In...>& along) {
   const auto direction = std::apply([&](const auto&... x) { return tangents(x...); },
                                     std::apply(untyped, along.trees));
   auto [y, y_dot] = jvp(f, points, direction);
-  return std::pair(Y(std::move(y)), Y(std::move(y_dot)));
+  return std::pair(detail::typed_result<F, In...>(std::move(y)),
+                   detail::typed_result<F, In...>(std::move(y_dot)));
 }
 
 }  // namespace fenestra

@@ -47,7 +47,9 @@ auto adaptive_avg_pool3d(const In&... in) {
 template <Layout layout, graph::Operand X>
 auto global_avg_pool(const X& x) {
   return graph::typed<"global_avg_pool", "x">(
-      [](const auto& v) { return global_avg_pool(v, layout); }, x);
+      [](const auto& v) { return global_avg_pool(v, layout); },
+      detail::adaptive_avg_pool_fault<global_pool(layout), 0>,
+      x);
 }
 template <graph::Typed X>
 auto global_avg_pool(const X& x) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/ops/adaptive_max_pool/adaptive_max_pool.hpp>
+#include <fenestra/ops/max_pool/typed.hpp>
 #include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
@@ -44,10 +45,19 @@ auto adaptive_max_pool3d(const In&... in) {
       in...);
 }
 
+template <AdaptivePoolOptions options, graph::Operand X>
+auto adaptive_max_pool_with_indices(const X& x) {
+  using Y = decltype(adaptive_max_pool<options>(x));
+  return detail::typed_winners<Y>(
+      adaptive_max_pool_with_indices(graph::OperandTraits<X>::untyped(x), options));
+}
+
 template <Layout layout, graph::Operand X>
 auto global_max_pool(const X& x) {
   return graph::typed<"global_max_pool", "x">(
-      [](const auto& v) { return global_max_pool(v, layout); }, x);
+      [](const auto& v) { return global_max_pool(v, layout); },
+      detail::adaptive_max_pool_fault<global_pool(layout), 0>,
+      x);
 }
 template <graph::Typed X>
 auto global_max_pool(const X& x) {

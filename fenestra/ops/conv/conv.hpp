@@ -213,16 +213,23 @@ constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g) 
                {x, y_bar});
 }
 
-/// Throws unless a weight has `rank` spatial axes: the check behind conv1d, conv2d and conv3d.
-constexpr void require_spatial_rank(std::string_view op, const Shape& w, int rank) {
+/// Whether a weight has `rank` spatial axes: the check behind conv1d, conv2d and conv3d.
+constexpr Fault check_spatial_rank(const Shape& w, int rank) {
   if (w.rank() == rank + 2) {
+    return {};
+  }
+  return {.code = ErrorCode::rank_mismatch,
+          .argument = Argument::w,
+          .got = w.rank(),
+          .needed = rank + 2};
+}
+constexpr void require_spatial_rank(std::string_view op, const Shape& w, int rank) {
+  const Fault fault = check_spatial_rank(w, rank);
+  if (!fault) {
     return;
   }
   throw Error(std::string(op),
-              {.code = ErrorCode::rank_mismatch,
-               .argument = Argument::w,
-               .got = w.rank(),
-               .needed = rank + 2},
+              fault,
               std::string(op) + ": w = " + to_string(w) + " has " + std::to_string(w.rank()) +
                   " axes, needed " + std::to_string(rank + 2) + "\n  fix: a weight with " +
                   std::to_string(rank) + " spatial axes, or conv");

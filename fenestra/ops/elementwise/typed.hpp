@@ -65,20 +65,21 @@ auto softplus(const X& x) {
 }
 template <graph::Typed X>
 auto leaky_relu(const X& x, double negative_slope = 0.01) {
-  return graph::typed<"leaky_relu", "x">(
+  return graph::typed<"leaky_relu", "x", "negative_slope">(
       [](const auto& v, double a) { return leaky_relu(v, a); }, x, negative_slope);
 }
 template <graph::Typed X>
 auto power(const X& x, double p) {
-  return graph::typed<"power", "x">([](const auto& v, double a) { return power(v, a); }, x, p);
+  return graph::typed<"power", "x", "p">([](const auto& v, double a) { return power(v, a); }, x, p);
 }
 template <graph::Typed X>
 auto scale(const X& x, double factor) {
-  return graph::typed<"scale", "x">([](const auto& v, double a) { return scale(v, a); }, x, factor);
+  return graph::typed<"scale", "x", "factor">(
+      [](const auto& v, double a) { return scale(v, a); }, x, factor);
 }
 template <graph::Typed X>
 auto clip(const X& x, double least, double largest) {
-  return graph::typed<"clip", "x">(
+  return graph::typed<"clip", "x", "least", "largest">(
       [](const auto& v, double a, double b) { return clip(v, a, b); }, x, least, largest);
 }
 

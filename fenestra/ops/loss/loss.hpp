@@ -139,16 +139,9 @@ constexpr Fault check_labels(const Shape& x, const SelectionType& labels) {
     return {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank()};
   }
   if (labels.form != SelectionForm::indices) {
-    return {.code = ErrorCode::dtype_mismatch, .argument = Argument::indices};
+    return {.code = ErrorCode::dtype_mismatch, .argument = Argument::labels};
   }
-  const Shape needed = without_classes(x);
-  if (labels.shape != needed) {
-    return {.code = ErrorCode::shape_mismatch,
-            .argument = Argument::indices,
-            .got = labels.shape.rank(),
-            .needed = needed.rank()};
-  }
-  return {};
+  return check_shape(Argument::labels, labels.shape, without_classes(x));
 }
 
 /// Throws unless labels of this form and shape go with x.
@@ -193,7 +186,7 @@ inline Selection label_cells(const Shape& x, const Selection& labels) {
     if (label < 0 || label >= classes) {
       throw Error("cross_entropy",
                   {.code = ErrorCode::invalid_index,
-                   .argument = Argument::indices,
+                   .argument = Argument::labels,
                    .got = label,
                    .needed = classes},
                   "cross_entropy: label " + std::to_string(label) + " at element " +
@@ -207,18 +200,8 @@ inline Selection label_cells(const Shape& x, const Selection& labels) {
   return cells;
 }
 
-constexpr Fault check_equal(const Shape& x, const Shape& target) {
-  if (x == target) {
-    return {};
-  }
-  return {.code = ErrorCode::shape_mismatch,
-          .argument = Argument::x,
-          .got = x.rank(),
-          .needed = target.rank()};
-}
-
 constexpr void require_equal(std::string_view op, const Shape& x, const Shape& target) {
-  if (const Fault fault = check_equal(x, target)) {
+  if (const Fault fault = check_shape(Argument::x, x, target)) {
     throw Error(std::string(op),
                 fault,
                 std::string(op) + ": x = " + to_string(x) + ", target = " + to_string(target) +

@@ -30,14 +30,14 @@ template <LossOptions options = LossOptions{}, graph::Operand... In>
 auto mse_loss(const In&... in) {
   return graph::typed<"mse_loss", "x", "target">(
       [](const auto&... v) { return mse_loss(v..., options); },
-      [](const Shape& x, const Shape& target) { return detail::check_equal(x, target); },
+      [](const Shape& x, const Shape& target) { return check_shape(Argument::x, x, target); },
       in...);
 }
 template <LossOptions options = LossOptions{}, graph::Operand... In>
 auto bce_with_logits(const In&... in) {
   return graph::typed<"bce_with_logits", "x", "target">(
       [](const auto&... v) { return bce_with_logits(v..., options); },
-      [](const Shape& x, const Shape& target) { return detail::check_equal(x, target); },
+      [](const Shape& x, const Shape& target) { return check_shape(Argument::x, x, target); },
       in...);
 }
 

@@ -46,6 +46,40 @@ constexpr Shape batch_axes(const Shape& shape) {
   return result;
 }
 
+/// A vector is a row on the left and a column on the right.
+constexpr Shape as_row(const Shape& a) { return a.rank() == 1 ? Shape{1, a[0]} : a; }
+constexpr Shape as_column(const Shape& b) { return b.rank() == 1 ? Shape{b[0], 1} : b; }
+
+/// Whether both have the axes that a product with these options reads.
+constexpr Fault check_factors(const Shape& a, const Shape& b, const MatMulOptions& options) {
+  if (a.rank() == 0 || b.rank() == 0) {
+    return {.code = ErrorCode::rank_mismatch, .got = 0, .needed = 1};
+  }
+  if ((a.rank() == 1 && options.transpose_a) || (b.rank() == 1 && options.transpose_b)) {
+    return {.code = ErrorCode::rank_mismatch, .got = 1, .needed = 2};
+  }
+  return {};
+}
+/// Whether the extents that are summed over are equal, of two matrices or stacks of them.
+constexpr Fault check_depths(const Shape& a, const Shape& b, const MatMulOptions& options) {
+  const Index of_a = options.transpose_a ? a[a.rank() - 2] : a[a.rank() - 1];
+  const Index of_b = options.transpose_b ? b[b.rank() - 1] : b[b.rank() - 2];
+  if (of_a == of_b) {
+    return {};
+  }
+  return {.code = ErrorCode::shape_mismatch, .got = of_b, .needed = of_a};
+}
+/// Everything that matmul asks of shapes.
+constexpr Fault check_matmul(const Shape& a, const Shape& b, const MatMulOptions& options) {
+  if (const Fault fault = check_factors(a, b, options)) {
+    return fault;
+  }
+  const Shape left = as_row(a);
+  const Shape right = as_column(b);
+  const Fault fault = check_broadcast(batch_axes(left), batch_axes(right));
+  return fault ? fault : check_depths(left, right, options);
+}
+
 [[noreturn]] inline void throw_matmul(const Shape& a,
                                       const Shape& b,
                                       Fault fault,
@@ -81,13 +115,12 @@ constexpr MatMulGeometry matmul_geometry(const Shape& a,
                    b,
                    broadcast_shape("matmul", detail::batch_axes(a), detail::batch_axes(b)),
                    false};
-  const Index depth_b = options.transpose_b ? last(b, 1) : last(b, 2);
-  if (g.depth() != depth_b) {
+  if (const Fault fault = detail::check_depths(a, b, options)) {
     detail::throw_matmul(a,
                          b,
-                         {.code = ErrorCode::shape_mismatch, .got = depth_b, .needed = g.depth()},
-                         "inner extents: " + std::to_string(g.depth()) + " of a against " +
-                             std::to_string(depth_b) +
+                         fault,
+                         "inner extents: " + std::to_string(fault.needed) + " of a against " +
+                             std::to_string(fault.got) +
                              " of b\n  fix: make them equal, or transpose");
   }
   g.y.push_back(options.transpose_a ? last(a, 1) : last(a, 2));
@@ -202,17 +235,14 @@ struct ResolvedMatMul {
 constexpr ResolvedMatMul resolve_matmul(const Shape& a,
                                         const Shape& b,
                                         const MatMulOptions& options) {
-  if (a.rank() == 0 || b.rank() == 0 || (a.rank() == 1 && options.transpose_a) ||
-      (b.rank() == 1 && options.transpose_b)) {
-    const bool scalar = a.rank() == 0 || b.rank() == 0;
-    detail::throw_matmul(
-        a,
-        b,
-        {.code = ErrorCode::rank_mismatch, .got = scalar ? 0 : 1, .needed = scalar ? 1 : 2},
-        "a scalar is no matrix, and a vector is not transposed\n"
-        "  fix: at least one axis, and two where a transposition is asked for");
+  if (const Fault fault = detail::check_factors(a, b, options)) {
+    detail::throw_matmul(a,
+                         b,
+                         fault,
+                         "a scalar is no matrix, and a vector is not transposed\n"
+                         "  fix: at least one axis, and two where a transposition is asked for");
   }
-  ResolvedMatMul result{a.rank() == 1 ? Shape{1, a[0]} : a, b.rank() == 1 ? Shape{b[0], 1} : b, {}};
+  ResolvedMatMul result{detail::as_row(a), detail::as_column(b), {}};
   const Shape y = matmul_geometry(result.a, result.b, options).y;
   result.y = detail::batch_axes(y);
   if (a.rank() > 1) {

@@ -8,8 +8,10 @@ namespace fenestra {
 
 template <MatMulOptions options = MatMulOptions{}, graph::Operand... In>
 auto matmul(const In&... in) {
-  return graph::typed<"matmul", "a", "b">([](const auto&... v) { return matmul(v..., options); },
-                                          in...);
+  return graph::typed<"matmul", "a", "b">(
+      [](const auto&... v) { return matmul(v..., options); },
+      [](const Shape& a, const Shape& b) { return detail::check_matmul(a, b, options); },
+      in...);
 }
 template <class... In>
   requires graph::SomeTyped<In...>

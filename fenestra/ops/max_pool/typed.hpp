@@ -49,16 +49,26 @@ struct TypedMaxPoolResult {
   I indices;
 };
 
+namespace detail {
+
+/// A pool's result with the types that go with Y, which is not typed where the pool was refused.
+template <class Y, class Result>
+auto typed_winners(Result result) {
+  if constexpr (graph::Typed<Y>) {
+    using I = graph::DataVar<Y::static_shape>;
+    return TypedMaxPoolResult<Y, I>{Y(std::move(result.y)), I(std::move(result.indices))};
+  } else {
+    return result;
+  }
+}
+
+}  // namespace detail
+
 template <MaxPoolOptions options, graph::Operand X>
 auto max_pool_with_indices(const X& x) {
-  if constexpr (graph::Typed<X>) {
-    using Y = decltype(max_pool<options>(x));
-    auto result = max_pool_with_indices(graph::OperandTraits<X>::untyped(x), options);
-    return TypedMaxPoolResult<Y, graph::DataVar<Y::static_shape>>{
-        Y(std::move(result.y)), graph::DataVar<Y::static_shape>(std::move(result.indices))};
-  } else {
-    return max_pool_with_indices(x, options);
-  }
+  using Y = decltype(max_pool<options>(x));
+  return detail::typed_winners<Y>(
+      max_pool_with_indices(graph::OperandTraits<X>::untyped(x), options));
 }
 
 }  // namespace fenestra

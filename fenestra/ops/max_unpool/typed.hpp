@@ -21,8 +21,10 @@ constexpr DataSketch last_writers(const DataSketch& indices, const MaxUnpoolGeom
 namespace detail {
 
 template <MaxUnpoolOptions options, int rank>
-inline constexpr auto max_unpool_fault =
-    [](const Shape& x, const auto&...) { return resolve_max_unpool(x, options, rank).fault; };
+inline constexpr auto max_unpool_fault = [](const Shape& x, const Shape& indices) {
+  const Fault fault = resolve_max_unpool(x, options, rank).fault;
+  return fault ? fault : check_shape(Argument::indices, indices, x);
+};
 
 }  // namespace detail
 

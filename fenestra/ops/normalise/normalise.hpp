@@ -319,19 +319,27 @@ struct Normalised {
 
 namespace detail {
 
+/// Whether gamma, beta, a mean or a variance has the shape of the parameters.
+constexpr Fault check_parameters(Argument argument, const Shape& got, const NormGeometry& g) {
+  if (got == g.parameters) {
+    return {};
+  }
+  return {.code = ErrorCode::shape_mismatch,
+          .argument = argument,
+          .got = got.elements().value_or(0),
+          .needed = g.parameters.elements().value_or(0)};
+}
+
 constexpr void require_parameters(std::string_view op,
-                                  std::string_view which,
+                                  Argument argument,
                                   const Shape& got,
                                   const NormGeometry& g) {
-  if (got != g.parameters) {
+  if (const Fault fault = check_parameters(argument, got, g)) {
+    const std::string name(argument_name(argument));
     throw Error(std::string(op),
-                {.code = ErrorCode::shape_mismatch,
-                 .argument = which == "beta" ? Argument::b : Argument::w,
-                 .got = got.elements().value_or(0),
-                 .needed = g.parameters.elements().value_or(0)},
-                std::string(op) + ": x = " + to_string(g.x) + ", " + std::string(which) + " = " +
-                    to_string(got) + "\n  fix: " + std::string(which) + " of shape " +
-                    to_string(g.parameters));
+                fault,
+                std::string(op) + ": x = " + to_string(g.x) + ", " + name + " = " + to_string(got) +
+                    "\n  fix: " + name + " of shape " + to_string(g.parameters));
   }
 }
 
@@ -346,8 +354,8 @@ constexpr std::vector<V> norm_inputs(const NormGeometry& g, const V& x) {
 template <Value V>
 constexpr void add_parameters(
     std::string_view op, const NormGeometry& g, const V& gamma, const V& beta, std::vector<V>& in) {
-  require_parameters(op, "gamma", gamma.shape(), g);
-  require_parameters(op, "beta", beta.shape(), g);
+  require_parameters(op, Argument::gamma, gamma.shape(), g);
+  require_parameters(op, Argument::beta, beta.shape(), g);
   in.push_back(reshape(gamma, g.affine));
   in.push_back(reshape(beta, g.affine));
 }
@@ -367,8 +375,8 @@ constexpr std::vector<V> given_inputs(const NormGeometry& g,
                                       const V& x,
                                       const V& mean,
                                       const V& var) {
-  require_parameters("batch_norm_inference", "mean", mean.shape(), g);
-  require_parameters("batch_norm_inference", "var", var.shape(), g);
+  require_parameters("batch_norm_inference", Argument::mean, mean.shape(), g);
+  require_parameters("batch_norm_inference", Argument::var, var.shape(), g);
   return {reshape(x, g.view), reshape(mean, g.stat), reshape(var, g.stat)};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/geometry.hpp>
 
 #include <string>
 
@@ -31,9 +32,9 @@ struct ReshapePrimitive {
   friend bool operator==(const ReshapePrimitive&, const ReshapePrimitive&) = default;
 };
 
-/// `shape` with its open extent (-1, at most one) filled in; throws `shape_mismatch` where it does
-/// not hold the elements of `x`.
-constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
+/// `shape` with its open extent (-1, at most one) filled in; `shape_mismatch` where it does not
+/// hold the elements of `x`.
+constexpr Resolved<Shape> resolve_reshape(const Shape& x, const Shape& shape) {
   Shape to = shape;
   int open = -1;
   Checked known = 1;
@@ -49,14 +50,24 @@ constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
     to[open] = size / known.value();
   }
   if (to.elements() != x.elements()) {
+    return {to,
+            {.code = ErrorCode::shape_mismatch,
+             .argument = Argument::x,
+             .got = size,
+             .needed = known.ok() ? known.value() : 0}};
+  }
+  return {to, {}};
+}
+/// As `resolve_reshape`, but a fault is thrown as an `Error`.
+constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
+  const auto [to, fault] = resolve_reshape(x, shape);
+  if (fault) {
     throw Error("reshape",
-                {.code = ErrorCode::shape_mismatch,
-                 .argument = Argument::x,
-                 .got = size,
-                 .needed = known.ok() ? known.value() : 0},
-                "reshape: x = " + to_string(x) + " has " + std::to_string(size) + " elements, " +
-                    to_string(shape) + " does not hold them\n  fix: extents whose product is " +
-                    std::to_string(size));
+                fault,
+                "reshape: x = " + to_string(x) + " has " + std::to_string(fault.got) +
+                    " elements, " + to_string(shape) +
+                    " does not hold them\n  fix: extents whose product is " +
+                    std::to_string(fault.got));
   }
   return to;
 }

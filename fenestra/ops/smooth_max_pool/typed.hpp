@@ -10,8 +10,11 @@ namespace fenestra {
 namespace detail {
 
 template <SmoothMaxPoolOptions options, int rank>
-inline constexpr auto smooth_max_pool_fault =
-    [](const Shape& x, const auto&...) { return resolve_smooth_max_pool(x, options, rank).fault; };
+inline constexpr auto smooth_max_pool_fault = [](const Shape& x, const auto&... beta) {
+  Fault fault = resolve_smooth_max_pool(x, options, rank).fault;
+  ((fault = fault ? fault : check_shape(Argument::beta, beta, Shape{})), ...);
+  return fault;
+};
 
 }  // namespace detail
 
