@@ -69,6 +69,8 @@ template <Shape S>
 struct TypedParameter {};
 template <Shape S>
 struct TypedData {};
+template <Shape S>
+struct TypedMask {};
 
 template <Shape S>
 inline constexpr TypedInput<S> typed_input;
@@ -76,5 +78,7 @@ template <Shape S>
 inline constexpr TypedParameter<S> typed_parameter;
 template <Shape S>
 inline constexpr TypedData<S> typed_data;
+template <Shape S>
+inline constexpr TypedMask<S> typed_mask;
 
 }  // namespace fenestra

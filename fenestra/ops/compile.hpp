@@ -30,6 +30,11 @@ struct DataShape {
   Shape shape;
 };
 
+/// The shape of values that a program is given and that receive no gradient: masks.
+struct MaskShape {
+  Shape shape;
+};
+
 namespace detail {
 
 /// Turns what `compile` is given into what the callable is called with.
@@ -42,6 +47,9 @@ class GraphArguments {
   std::tuple<graph::Data> operator()(const DataShape& data) {
     return {builder_.data(data.shape, "data" + std::to_string(data_++))};
   }
+  std::tuple<graph::Value<T>> operator()(const MaskShape& mask) {
+    return {builder_.mask(mask.shape, "mask" + std::to_string(masks_++))};
+  }
   template <Shape S>
   std::tuple<graph::Var<T, S>> operator()(TypedInput<S>) {
     return {graph::Var<T, S>(std::get<0>((*this)(S)))};
@@ -53,6 +61,10 @@ class GraphArguments {
   template <Shape S>
   std::tuple<graph::DataVar<S>> operator()(TypedData<S>) {
     return {graph::DataVar<S>(std::get<0>((*this)(DataShape{S})))};
+  }
+  template <Shape S>
+  std::tuple<graph::Var<T, S>> operator()(TypedMask<S>) {
+    return {graph::Var<T, S>(std::get<0>((*this)(MaskShape{S})))};
   }
   std::tuple<> operator()(const CompileOptions& options) {
     options_ = options;
@@ -75,6 +87,7 @@ class GraphArguments {
   CompileOptions options_;
   int inputs_ = 0;
   int data_ = 0;
+  int masks_ = 0;
   int parameters_ = 0;
 };
 
@@ -94,9 +107,9 @@ void build_graph(GraphArguments<T>& arguments, const F& f, const Args&... args) 
 
 }  // namespace detail
 
-/// The graph of f. An argument is a Shape (an input), a DataShape, or a tensor or tree of tensors,
-/// whose shapes parameters take; or typed_input<S>, typed_parameter<S>, typed_data<S>, which f sees
-/// as typed variables.
+/// The graph of f. An argument is a Shape (an input), a DataShape, a MaskShape, or a tensor or tree
+/// of tensors, whose shapes parameters take; or typed_input<S>, typed_parameter<S>, typed_data<S>,
+/// typed_mask<S>, which f sees as typed variables.
 template <KernelScalar T, class F, class... Args>
 graph::Graph trace(const F& f, const Args&... args) {
   detail::GraphArguments<T> arguments;

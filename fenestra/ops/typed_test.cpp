@@ -1,9 +1,8 @@
-// Typed graph variables: the types that operators return, mixing with run-time shapes, derivatives
-// and programs. What must not compile is in tests/compile_fail.
+// Typed graph variables: the types that operators return, mixing with run-time shapes, programs.
+// Derivatives are in typed_transforms_test.cpp, what must not compile in tests/compile_fail.
 #include <fenestra/ops/compile.hpp>
 #include <fenestra/ops/transforms.hpp>
 #include <fenestra/ops/typed_all.hpp>
-#include <fenestra/ops/typed_transforms.hpp>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +61,44 @@ TEST(Typed, WindowsHaveTheShapesOfTheGeometry) {
       max_unpool<MaxUnpoolOptions{.kernel = {2, 2}}>(pooled.y, pooled.indices));
 }
 
+TEST(Typed, WindowsHaveAnyRankWithOrWithoutABatch) {
+  const auto [x, w, v] = inputs<Shape{2, 2, 4, 5, 6}, Shape{3, 2, 1, 2, 3}, Shape{2, 3, 2, 2, 2}>();
+  expect_type<Shape{2, 3, 4, 4, 4}>(conv(x, w));
+  expect_type<Shape{2, 3, 4, 4, 4}>(conv3d(x, w));
+  expect_type<Shape{2, 3, 5, 6, 7}>(conv_transpose3d(x, v));
+  expect_type<Shape{2, 2, 2, 2, 3}>(max_pool3d<MaxPoolOptions{.kernel = 2}>(x));
+  expect_type<Shape{2, 2, 2, 2, 3}>(avg_pool3d<AvgPoolOptions{.kernel = 2}>(x));
+  expect_type<Shape{2, 2, 2, 2, 3}>(lp_pool3d<LpPoolOptions{.kernel = 2}>(x));
+  expect_type<Shape{2, 2, 2, 2, 3}>(smooth_max_pool3d<SmoothMaxPoolOptions{.kernel = 2}>(x));
+  expect_type<Shape{2, 2, 2, 1, 3}>(
+      adaptive_max_pool3d<AdaptivePoolOptions{.output_size = {2, 1, 3}}>(x));
+  expect_type<Shape{2, 2, 2, 1, 3}>(
+      adaptive_avg_pool3d<AdaptivePoolOptions{.output_size = {2, 1, 3}}>(x));
+  const auto [a, k, t] = inputs<Shape{2, 6}, Shape{4, 2, 3}, Shape{2, 4, 3}>();
+  expect_type<Shape{4, 4}>(conv1d(a, k));
+  expect_type<Shape{4, 8}>(conv_transpose1d(a, t));
+  expect_type<Shape{2, 3}>(max_pool1d<MaxPoolOptions{.kernel = 2}>(a));
+  expect_type<Shape{2, 3}>(avg_pool1d<AvgPoolOptions{.kernel = 2}>(a));
+  expect_type<Shape{2, 3}>(lp_pool1d<LpPoolOptions{.kernel = 2}>(a));
+  expect_type<Shape{2, 3}>(smooth_max_pool1d<SmoothMaxPoolOptions{.kernel = 2}>(a));
+  expect_type<Shape{2, 4}>(adaptive_max_pool1d<AdaptivePoolOptions{.output_size = 4}>(a));
+  expect_type<Shape{2, 4}>(adaptive_avg_pool1d<AdaptivePoolOptions{.output_size = 4}>(a));
+  const auto [deep, tap] = inputs<Shape{1, 3, 3, 3, 3}, Shape{2, 1, 2, 2, 2, 2}>();
+  expect_type<Shape{2, 2, 2, 2, 2}>(conv(deep, tap));  // a sample with four spatial axes
+  const auto [last, taps, sharpness] = inputs<Shape{2, 5, 4}, Shape{3, 2, 6}, Shape{}>();
+  constexpr ConvOptions kGrouped{.groups = 2, .layout = Layout::channels_last};
+  expect_type<Shape{2, 3, 6}>(conv<kGrouped>(last, taps));
+  expect_type<Shape{2, 1, 4}>(global_avg_pool<Layout::channels_last>(last));
+  expect_type<Shape{2, 5, 2}>(smooth_max_pool<SmoothMaxPoolOptions{.kernel = 2}>(last, sharpness));
+}
+
+TEST(Typed, IndicesOfPoolsAreTypedData) {
+  const V<Shape{2, 6}> x = given<Shape{2, 6}>();
+  const auto pooled = adaptive_max_pool_with_indices<AdaptivePoolOptions{.output_size = {3}}>(x);
+  static_assert(std::is_same_v<std::remove_cvref_t<decltype(pooled.indices)>, D<Shape{2, 3}>>);
+  expect_type<Shape{2, 6}>(max_unpool1d<MaxUnpoolOptions{.kernel = 2}>(pooled.y, pooled.indices));
+}
+
 TEST(Typed, ElementwiseOperatorsBroadcastTypes) {
   const auto [x, row, column] = inputs<Shape{4, 3}, Shape{3}, Shape{4, 1}>();
   expect_type<Shape{4, 3}>(relu(x));
@@ -71,6 +108,9 @@ TEST(Typed, ElementwiseOperatorsBroadcastTypes) {
   expect_type<Shape{4, 3}>(x + row);
   expect_type<Shape{4, 3}>(column * row);
   expect_type<Shape{4, 3}>(maximum(column, x) / row - x);
+  expect_type<Shape{4, 3}>(minimum(pow(x, row), column));
+  expect_type<Shape{4, 3}>(exp(log(sqrt(abs(sign(x))))));
+  expect_type<Shape{4, 3}>(sigmoid(tanh(normal_cdf(silu(hard_sigmoid(softplus(x)))))));
 }
 
 TEST(Typed, GlueHasTheShapesOfItsRules) {
@@ -151,7 +191,29 @@ TEST(Typed, AVariableOfARunTimeShapeMakesTheResultOne) {
   expect_type<Shape{4, 6, 6}>(V<Shape{4, 6, 6}>(y));
   const graph::Value<float> converted = x;
   EXPECT_EQ(converted.node(), x.node());
-  EXPECT_THROW(conv(x, builder.parameter(Shape{4, 2, 3, 3}, "v")), Error);
+  static_assert(std::is_same_v<decltype(x + Tensor<float>(Shape{8})), graph::Value<float>>);
+  const V<Shape{5, 3}> logits(builder.input(Shape{5, 3}, "logits"));
+  const auto loss = cross_entropy(logits, Tensor<Index>(Shape{5}));
+  static_assert(std::is_same_v<decltype(loss), const graph::Value<float>>);
+}
+
+TEST(Typed, AMistakeAmongRunTimeShapesIsTheEagerOne) {
+  graph::Builder<float> builder;
+  const V<Shape{3, 8, 8}> x(builder.input(Shape{3, 8, 8}, "x"));
+  const auto text = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Shape wrong{4, 2, 3, 3};
+  const std::string eager = text([&] {
+    conv(Tensor<float>(Shape{3, 8, 8}), Tensor<float>(wrong));
+  });
+  EXPECT_FALSE(eager.empty());
+  EXPECT_EQ(text([&] { conv(x, builder.parameter(wrong, "w")); }), eager);
 }
 
 TEST(Typed, ACastToAnotherShapeIsRefusedWithBothShapes) {
@@ -165,19 +227,6 @@ TEST(Typed, ACastToAnotherShapeIsRefusedWithBothShapes) {
     EXPECT_NE(std::string(error.what()).find("(2, 3)"), std::string::npos);
   }
   EXPECT_THROW(D<Shape{2}>{builder.data(Shape{3}, "labels")}, Error);
-}
-
-TEST(Typed, DerivativesKeepTypes) {
-  const auto [x, w, b] = inputs<Shape{3, 8, 8}, Shape{4, 3, 3, 3}, Shape{4}>();
-  auto [y, pullback] = vjp(block, x, w, b);
-  expect_type<Shape{4, 4, 8}>(y);
-  const auto [x_bar, w_bar, b_bar] = pullback(y);
-  expect_type<Shape{3, 8, 8}>(x_bar);
-  expect_type<Shape{4, 3, 3, 3}>(w_bar);
-  expect_type<Shape{4}>(b_bar);
-  const auto [z, z_dot] = jvp(block, primals(x, w, b), tangents(x, w, b));
-  expect_type<Shape{4, 4, 8}>(z);
-  expect_type<Shape{4, 4, 8}>(z_dot);
 }
 
 TEST(Typed, DataReceivesNoGradient) {
@@ -202,6 +251,18 @@ TEST(Typed, DataReceivesNoGradient) {
   EXPECT_EQ(results[0], value);
   EXPECT_EQ(results[1], std::get<0>(bars));
   EXPECT_EQ(results[2], std::get<1>(bars));
+}
+
+TEST(Typed, MasksReceiveNoGradient) {
+  const auto loss = [](const auto& x, const auto& mask) { return sum(x * x * mask); };
+  const auto program = compile<double>(
+      loss, typed_input<Shape{4}>, typed_mask<Shape{4}>, CompileOptions{.value_and_grad = true});
+  Context context(program);
+  const Tensor<double> x(Shape{4}, {1, 2, 3, 4}), mask(Shape{4}, {1, 0, 0, 1});
+  const auto results = program.value_and_grad(context, x, mask);
+  ASSERT_EQ(results.size(), 2u);  // the value and the gradient of x
+  EXPECT_EQ(results[0][0], 17);
+  EXPECT_EQ(results[1], Tensor<double>(Shape{4}, {2, 0, 0, 8}));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ auto typed_result(Y y) {
 }  // namespace detail
 
 template <class F, TypedValue... In>
-  requires(sizeof...(In) > 0)
+  requires SomeArguments<In...>
 auto vjp(const F& f, const In&... in) {
   auto [value, pullback] = vjp(f, graph::OperandTraits<In>::untyped(in)...);
   auto y = detail::typed_result<F, In...>(std::move(value));
@@ -66,7 +66,7 @@ auto vjp(const F& f, const In&... in) {
 }
 
 template <class F, TypedValue... In>
-  requires(sizeof...(In) > 0)
+  requires SomeArguments<In...>
 auto value_and_grad(const F& f, const In&... in) {
   using Y = std::invoke_result_t<const F&, const In&...>;
   if constexpr (TypedValue<Y>) {
@@ -79,7 +79,7 @@ auto value_and_grad(const F& f, const In&... in) {
 }
 
 template <class F, TypedValue... In>
-  requires(sizeof...(In) > 0)
+  requires SomeArguments<In...>
 auto grad(const F& f, const In&... in) {
   return value_and_grad(f, in...).second;
 }

@@ -1,5 +1,7 @@
 // conv2d with the weight of a convolution along one axis.
-// expect: "conv2d
+// expect: "conv2d: w"
+// expect: "rank-mismatch"
+// expect: "got 3, needed 4"
 // expect: "x = (2, 3, 32)"
 // expect: "w = (16, 3, 3)"
 #include <fenestra/ops/conv/typed.hpp>

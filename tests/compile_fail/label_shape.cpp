@@ -1,5 +1,6 @@
 // Cross entropy with labels for another batch.
-// expect: "cross_entropy: indices"
+// expect: "cross_entropy: labels"
+// expect: "got 7, needed 8"
 // expect: "x = (8, 10)"
 // expect: "labels = (7,)"
 #include <fenestra/ops/loss/typed.hpp>

@@ -1,5 +1,5 @@
 // A pool whose window is larger than its input.
-// expect: "max_pool2d
+// expect: "max_pool2d: kernel"
 // expect: "kernel-exceeds-input"
 // expect: "spatial axis 1: got 5, needed 4"
 // expect: "x = (3, 8, 4)"

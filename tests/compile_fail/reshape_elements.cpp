@@ -1,5 +1,7 @@
 // A reshape to another number of elements.
-// expect: "reshape"
+// expect: "reshape: x"
+// expect: "shape-mismatch"
+// expect: "got 12, needed 5"
 // expect: "x = (2, 6)"
 #include <fenestra/ops/reshape/typed.hpp>
 
