@@ -139,15 +139,14 @@ class Mover {
     const bool first_blocked = prefers && layouts_.block(node.in[0]) == layouts_.preferred(id);
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       const NodeId input = node.in[i];
-      const bool in_blocks = prefers ? i == 0 && first_blocked
-                                     : block > 0 && from_.node(input).shape == node.shape;
-      node.in[i] = in_blocks ? blocked(input, prefers ? layouts_.preferred(id) : block,
-                                       *node.operation)
-                             : plain(input);
+      const bool in_blocks =
+          prefers ? i == 0 && first_blocked : block > 0 && from_.node(input).shape == node.shape;
+      node.in[i] = in_blocks
+                       ? blocked(input, prefers ? layouts_.preferred(id) : block, *node.operation)
+                       : plain(input);
     }
     if (prefers && (first_blocked || block > 0)) {
-      node.operation =
-          node.operation->in_blocks(first_blocked ? layouts_.preferred(id) : 0, block);
+      node.operation = node.operation->in_blocks(first_blocked ? layouts_.preferred(id) : 0, block);
     }
     const NodeId now = to_->append(std::move(node));
     (block > 0 ? places(id).blocked : places(id).plain) = now;

@@ -8,7 +8,8 @@
 // - multiply_adds()
 // - channel_map(saved): a scale and a shift per channel, where it does no more than that to input 0
 // - scaled(saved, scale, shift): scale * y + shift in one operation, where it can take them in
-// - block<T>(), in_blocks<T>(of input 0, of the result), keeps_blocks(shapes): see graph/layouts.hpp
+// - block<T>(), in_blocks<T>(of input 0, of the result), keeps_blocks(shapes): see
+// graph/layouts.hpp
 // - split(shapes of the inputs) and piece(count): itself on a few samples of axis 0
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
 //   scratch), and may have kernel_name() and scratch_bytes()

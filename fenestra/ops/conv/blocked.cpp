@@ -1,5 +1,5 @@
-// The convolution of operands whose channels lie in blocks, as an operation of a graph. It comes into
-// being when a program is laid out, after all derivatives have been taken, so it has no rules.
+// The convolution of operands whose channels lie in blocks, as an operation of a graph. It comes
+// into being when a program is laid out, after all derivatives have been taken, so it has no rules.
 #include <fenestra/graph/operation.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv/kernels.hpp>
@@ -88,9 +88,10 @@ class BlockedConv final : public graph::Operation {
 
  private:
   [[noreturn]] static void throw_no_rule() {
-    throw Error(ErrorCode::unknown_operator,
-                "conv: a graph whose layouts are chosen is not differentiated\n  fix: differentiate "
-                "first");
+    throw Error(
+        ErrorCode::unknown_operator,
+        "conv: a graph whose layouts are chosen is not differentiated\n  fix: differentiate "
+        "first");
   }
 
   ConvGeometry g_;

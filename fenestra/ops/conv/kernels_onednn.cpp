@@ -499,8 +499,8 @@ void run_conv_onednn_in_blocks(const ConvProblem& problem,
                                const ConvBlocks& blocks,
                                const ConvArguments<float>& arguments) noexcept {
   [[maybe_unused]] const TeamSize team;
-  const auto plan = cache().get(
-      key_of(problem, blocks, arguments.bias != nullptr, problem.geometry.batch));
+  const auto plan =
+      cache().get(key_of(problem, blocks, arguments.bias != nullptr, problem.geometry.batch));
   execute(*plan, arguments, 1);
 }
 
@@ -509,8 +509,7 @@ void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arg
     [[maybe_unused]] const TeamSize team;
     const Index samples = chunk_samples(problem);
     const bool forward = problem.direction == ConvDirection::forward;
-    const PlanCache::Key key =
-        key_of(problem, {}, forward && arguments.bias != nullptr, samples);
+    const PlanCache::Key key = key_of(problem, {}, forward && arguments.bias != nullptr, samples);
     execute(*cache().get(key), arguments, problem.geometry.batch / samples);
     if (!forward && arguments.bias != nullptr) {
       add_bias(problem.geometry.x_map(), arguments.bias, arguments.out);
