@@ -244,7 +244,7 @@ void Program<T>::execute(ProgramForm form,
     if (given[i].shape() != node.shape) {
       throw_given(form, node, i, ErrorCode::shape_mismatch, to_string(given[i].shape()));
     }
-    if (node.kind == graph::NodeKind::data) {
+    if (node.type == graph::DataType::index) {
       require_ranges(node, static_cast<const Index*>(given[i].data()));
     }
     context.given_.push_back(given[i].data());

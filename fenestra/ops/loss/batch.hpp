@@ -30,7 +30,7 @@ inline BatchIndices<Selection> label_cells(const Shape& x, const BatchIndices<Se
   const Shape needed = detail::without_classes(x);
   if (given.shape() != with_front(labels.count, needed)) {
     throw Error("cross_entropy",
-                {.code = ErrorCode::shape_mismatch, .argument = Argument::indices},
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::labels},
                 "cross_entropy: x = " + to_string(x) + " for each of " +
                     std::to_string(labels.count) + " items, labels = " + to_string(given.shape()) +
                     "\n  fix: labels of shape " + to_string(with_front(labels.count, needed)));
