@@ -1,5 +1,6 @@
-// Erased<T>: one type for tensors, tape variables, jets and batches nested in any way, for callers
-// who do not know at compile time how deep they are (scripting languages).
+// Erased<T>: one type for tensors, tape variables, jets, batches and values of a graph under
+// construction, nested in any way, for callers who do not know at compile time how deep they are
+// (scripting languages).
 //
 // Nesting is a number instead of a type: every transform takes a level of its own from `new_level`,
 // and a value remembers the level it belongs to. An operator looks at the highest level among its
@@ -11,6 +12,7 @@
 // primitives, so that each operator can be compiled in a unit of its own.
 #pragma once
 
+#include <fenestra/graph/value.hpp>
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/batch.hpp>
 #include <fenestra/ops/value.hpp>
@@ -33,18 +35,22 @@ inline Level new_level() {
   return ++last;
 }
 
-/// Integer data of an erased value: plain, or one for each item of a batch on some level.
+/// Integer data of an erased value: plain, one for each item of a batch on some level, or of a
+/// graph that is being traced on some level.
 class ErasedIndices {
  public:
   ErasedIndices() = default;
   ErasedIndices(Selection plain) : plain_(std::move(plain)) {}
   ErasedIndices(Tensor<Index> indices) : plain_(std::move(indices)) {}
   ErasedIndices(Level level, BatchIndices<ErasedIndices> items);
+  ErasedIndices(Level level, graph::Data traced);
 
   /// 0 for plain data.
   Level level() const { return level_; }
   /// Only on level 0.
   const Selection& plain() const { return plain_; }
+  /// What a graph calls it, or null.
+  const graph::Data* traced() const { return traced_.get(); }
   /// The items on this level, or the same data for all of them.
   BatchIndices<ErasedIndices> items(Level level) const;
 
@@ -52,6 +58,7 @@ class ErasedIndices {
   Level level_ = 0;
   Selection plain_;
   std::shared_ptr<const BatchIndices<ErasedIndices>> items_;
+  std::shared_ptr<const graph::Data> traced_;
 };
 
 inline ErasedIndices::ErasedIndices(Level level, BatchIndices<ErasedIndices> items) {
@@ -63,6 +70,15 @@ inline ErasedIndices::ErasedIndices(Level level, BatchIndices<ErasedIndices> ite
   items_ = std::make_shared<const BatchIndices<ErasedIndices>>(std::move(items));
 }
 
+inline ErasedIndices::ErasedIndices(Level level, graph::Data traced) {
+  if (traced.is_constant()) {
+    plain_ = traced.constant();
+    return;
+  }
+  level_ = level;
+  traced_ = std::make_shared<const graph::Data>(std::move(traced));
+}
+
 inline BatchIndices<ErasedIndices> ErasedIndices::items(Level level) const {
   return level_ == level && items_ ? *items_ : BatchIndices<ErasedIndices>(*this);
 }
@@ -70,6 +86,13 @@ inline BatchIndices<ErasedIndices> ErasedIndices::items(Level level) const {
 /// The plain data below one level of items; operators that look inside cannot go deeper.
 inline BatchIndices<Selection> plain_items(std::string_view op, const ErasedIndices& data) {
   const BatchIndices<ErasedIndices> items = data.items(data.level());
+  if (items.indices.traced() != nullptr) {
+    throw Error(std::string(op),
+                {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
+                std::string(op) +
+                    ": its integer data is not known while a function is compiled\n  fix: use the "
+                    "integers outside, or without compile");
+  }
   if (items.indices.level() != 0) {
     throw Error(std::string(op),
                 {.code = ErrorCode::rank_mismatch, .argument = Argument::indices},
@@ -116,6 +139,15 @@ class Erased {
     }
   }
 
+  Erased(Level level, graph::Value<T> traced) {
+    if (traced.is_constant()) {
+      form_ = traced.constant();
+    } else {
+      level_ = level;
+      form_ = std::make_shared<const graph::Value<T>>(std::move(traced));
+    }
+  }
+
   /// 0 for a tensor.
   Level level() const { return level_; }
   const Shape& shape() const {
@@ -123,13 +155,14 @@ class Erased {
       case 1: return (*as<Var<Erased>>()).shape();
       case 2: return (*as<Jet<Erased>>()).shape();
       case 3: return (*as<Batch<Erased>>()).shape();
+      case 4: return (*as<graph::Value<T>>()).shape();
       default: return tensor().shape();
     }
   }
   /// Only on level 0.
   const Tensor<T>& tensor() const { return std::get<Tensor<T>>(form_); }
   Tensor<T>& tensor() { return std::get<Tensor<T>>(form_); }
-  /// The variable, jet or batch this is, or null.
+  /// The variable, jet, batch or value of a graph this is, or null.
   template <class W>
   const W* as() const {
     const auto* pointer = std::get_if<std::shared_ptr<const W>>(&form_);
@@ -146,7 +179,8 @@ class Erased {
   std::variant<Tensor<T>,
                std::shared_ptr<const Var<Erased>>,
                std::shared_ptr<const Jet<Erased>>,
-               std::shared_ptr<const Batch<Erased>>>
+               std::shared_ptr<const Batch<Erased>>,
+               std::shared_ptr<const graph::Value<T>>>
       form_;
 };
 
@@ -164,8 +198,12 @@ struct ValueTraits<Erased<T, Scope>> {
         at = &variable->value();
       } else if (const auto* jet = at->template as<Jet<E>>()) {
         at = &jet->primal();
+      } else if (const auto* batch = at->template as<Batch<E>>()) {
+        at = &batch->value();
       } else {
-        at = &at->template as<Batch<E>>()->value();
+        throw Error(ErrorCode::unknown_operator,
+                    "the elements of this value are not known while a function is compiled\n  fix: "
+                    "decide by shapes, or outside of the compiled function");
       }
     }
     return at->tensor();

@@ -19,13 +19,14 @@ struct signature::Fields<MaxPoolOptions> {
                                    field("layout", &O::layout).by_keyword()};
 };
 
-/// Winners of erased values; those of a batch are not indices into one sample.
+/// Winners of erased values; those of a batch are not indices into one sample, those of a graph are
+/// not known yet.
 inline Tensor<Index> winner_indices(const ErasedIndices& winners, const PoolGeometry& g) {
   if (winners.level() != 0) {
     throw Error("max_pool",
                 {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
-                "max_pool: no indices of hidden samples\n  fix: return_indices outside vmap and "
-                "per-sample gradients");
+                "max_pool: no indices of hidden samples, nor while a function is compiled\n  fix: "
+                "return_indices outside vmap, per-sample gradients and compile");
   }
   return winner_indices(winners.plain(), g);
 }
