@@ -111,11 +111,11 @@ class KernelOf final : public Kernel {
   decltype(prepared(std::declval<const P&>())) prepared_;
 };
 
-/// A primitive as an operation on values of T, all but its rules.
+/// A primitive as an operation on values of T.
 template <class P, class T>
-class UnruledOperation : public Operation {
+class OperationOf final : public Operation {
  public:
-  explicit UnruledOperation(const P& primitive) : primitive_(primitive) {}
+  explicit OperationOf(const P& primitive) : primitive_(primitive) {}
 
   std::string_view name() const override { return name_of(primitive_); }
   std::string attributes() const override {
@@ -126,7 +126,7 @@ class UnruledOperation : public Operation {
     }
   }
   bool equals(const Operation& other) const override {
-    const auto* same = dynamic_cast<const UnruledOperation*>(&other);
+    const auto* same = dynamic_cast<const OperationOf*>(&other);
     return same != nullptr && same->primitive_ == primitive_;
   }
   DataType result_type() const override { return DataTypeOf<T>::value; }
@@ -164,16 +164,6 @@ class UnruledOperation : public Operation {
     }
   }
 
- protected:
-  P primitive_;
-};
-
-/// A primitive as an operation on values of T.
-template <class P, class T>
-class OperationOf final : public UnruledOperation<P, T> {
- public:
-  using UnruledOperation<P, T>::UnruledOperation;
-
   void vjp(const std::shared_ptr<Graph>& graph,
            NodeId node,
            NodeId y_bar,
@@ -182,14 +172,12 @@ class OperationOf final : public UnruledOperation<P, T> {
     const Saved<Value<T>> saved = saved_of(graph, node);
     const Value<T> bar(graph, y_bar);
     std::vector<std::optional<Value<T>>> found(needed.size());
-    if constexpr (requires {
-                    this->primitive_.template vjp_all<Value<T>>(saved, bar, needed, found);
-                  }) {
-      this->primitive_.template vjp_all<Value<T>>(saved, bar, needed, found);
+    if constexpr (requires { primitive_.template vjp_all<Value<T>>(saved, bar, needed, found); }) {
+      primitive_.template vjp_all<Value<T>>(saved, bar, needed, found);
     } else {
       for (std::size_t i = 0; i < needed.size(); ++i) {
         if (needed[i]) {
-          found[i] = this->primitive_.template vjp<Value<T>>(static_cast<int>(i), saved, bar);
+          found[i] = primitive_.template vjp<Value<T>>(static_cast<int>(i), saved, bar);
         }
       }
     }
@@ -204,7 +192,7 @@ class OperationOf final : public UnruledOperation<P, T> {
     for (const NodeId dot : dots) {
       values.push_back(dot == kNoNode ? std::optional<Value<T>>() : Value<T>(graph, dot));
     }
-    const std::optional<Value<T>> y_dot = this->primitive_.template jvp<Value<T>>(
+    const std::optional<Value<T>> y_dot = primitive_.template jvp<Value<T>>(
         saved_of(graph, node), std::span<const std::optional<Value<T>>>(values));
     return y_dot ? y_dot->in(*graph) : kNoNode;
   }
@@ -229,36 +217,8 @@ class OperationOf final : public UnruledOperation<P, T> {
     }
     return saved;
   }
-};
 
-/// The same without rules, where derivatives were taken before there was a graph: a unit that
-/// compiles it compiles no rule.
-template <class P, class T>
-class TracedOperation final : public UnruledOperation<P, T> {
- public:
-  using UnruledOperation<P, T>::UnruledOperation;
-
-  void vjp(const std::shared_ptr<Graph>&,
-           NodeId,
-           NodeId,
-           const std::vector<bool>&,
-           std::vector<NodeId>&) const override {
-    refuse();
-  }
-  NodeId jvp(const std::shared_ptr<Graph>&, NodeId, const std::vector<NodeId>&) const override {
-    refuse();
-  }
-  NodeId sum(const std::shared_ptr<Graph>&, NodeId, NodeId) const override { refuse(); }
-
- private:
-  [[noreturn]] void refuse() const {
-    throw Error(ErrorCode::unknown_operator,
-                std::string(this->name()) + ": a traced graph has no derivatives of its own
-                    fix
-                : differentiate the
-                "
-                "function, then compile it");
-  }
+  P primitive_;
 };
 
 /// A function of integers as an operation: `map` is a comparable struct with name, result_shape(),
@@ -322,13 +282,11 @@ Data apply_to_data(const M& map, const Data& data) {
 
 }  // namespace graph
 
-/// The result of an operation of type `Op` for the primitive, computed at once where all inputs are
-/// constants.
-template <class Op, class P, class T>
-Applied<graph::Value<T>> append_operation(const P& primitive,
-                                          std::span<const graph::Value<T>> in,
-                                          std::span<const graph::Data> data,
-                                          bool keep) {
+template <class P, class T>
+Applied<graph::Value<T>> apply_all(const P& primitive,
+                                   std::span<const graph::Value<T>> in,
+                                   std::span<const graph::Data> data,
+                                   bool keep) {
   graph::CommonGraph common(name_of(primitive));
   for (const graph::Value<T>& value : in) {
     common.meet(value);
@@ -360,21 +318,15 @@ Applied<graph::Value<T>> append_operation(const P& primitive,
   for (const graph::Data& selection : data) {
     indices.push_back(selection.in(*graph));
   }
-  const graph::NodeId node = graph->add_operation(
-      std::make_shared<const Op>(primitive), std::move(inputs), std::move(indices));
+  const graph::NodeId node =
+      graph->add_operation(std::make_shared<const graph::OperationOf<P, T>>(primitive),
+                           std::move(inputs),
+                           std::move(indices));
   graph::Data workspace;
   if constexpr (leaves_workspace<P, T>()) {
     workspace = graph::Data(graph, node);
   }
   return {graph::Value<T>(graph, node), std::move(workspace)};
-}
-
-template <class P, class T>
-Applied<graph::Value<T>> apply_all(const P& primitive,
-                                   std::span<const graph::Value<T>> in,
-                                   std::span<const graph::Data> data,
-                                   bool keep) {
-  return append_operation<graph::OperationOf<P, T>>(primitive, in, data, keep);
 }
 
 }  // namespace fenestra
