@@ -86,13 +86,6 @@ inline BatchIndices<ErasedIndices> ErasedIndices::items(Level level) const {
 /// The plain data below one level of items; operators that look inside cannot go deeper.
 inline BatchIndices<Selection> plain_items(std::string_view op, const ErasedIndices& data) {
   const BatchIndices<ErasedIndices> items = data.items(data.level());
-  if (items.indices.traced() != nullptr) {
-    throw Error(std::string(op),
-                {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
-                std::string(op) +
-                    ": its integer data is not known while a function is compiled\n  fix: use the "
-                    "integers outside, or without compile");
-  }
   if (items.indices.level() != 0) {
     throw Error(std::string(op),
                 {.code = ErrorCode::rank_mismatch, .argument = Argument::indices},
@@ -138,7 +131,6 @@ class Erased {
       *this = batch.value();
     }
   }
-
   Erased(Level level, graph::Value<T> traced) {
     if (traced.is_constant()) {
       form_ = traced.constant();
@@ -191,24 +183,30 @@ struct ValueTraits<Erased<T, Scope>> {
   static constexpr bool has_elements = true;
   static constexpr int depth = 1;
   static const Tensor<T>& bottom(const Erased<T, Scope>& value) {
-    using E = Erased<T, Scope>;
-    const E* at = &value;
-    while (at->level() != 0) {
-      if (const auto* variable = at->template as<Var<E>>()) {
-        at = &variable->value();
-      } else if (const auto* jet = at->template as<Jet<E>>()) {
-        at = &jet->primal();
-      } else if (const auto* batch = at->template as<Batch<E>>()) {
-        at = &batch->value();
-      } else {
-        throw Error(ErrorCode::unknown_operator,
-                    "the elements of this value are not known while a function is compiled\n  fix: "
-                    "decide by shapes, or outside of the compiled function");
-      }
-    }
-    return at->tensor();
+    return innermost(value).tensor();
   }
 };
+
+/// What is below all variables, jets and batches: a tensor, or a value of a graph.
+template <class T, class Scope>
+const Erased<T, Scope>& innermost(const Erased<T, Scope>& value) {
+  using E = Erased<T, Scope>;
+  if (const auto* variable = value.template as<Var<E>>()) {
+    return innermost(variable->value());
+  }
+  if (const auto* jet = value.template as<Jet<E>>()) {
+    return innermost(jet->primal());
+  }
+  if (const auto* batch = value.template as<Batch<E>>()) {
+    return innermost(batch->value());
+  }
+  return value;
+}
+
+template <class T, class Scope>
+bool has_elements(const Erased<T, Scope>& value) {
+  return innermost(value).level() == 0;
+}
 
 template <class T, class Scope>
 Erased<T, Scope> zeros_like(const Erased<T, Scope>& value) {
@@ -227,7 +225,8 @@ void accumulate(Erased<T, Scope>& sum, const Erased<T, Scope>& term) {
   }
 }
 
-/// The value without derivatives: variables and jets are opened, batches stay batches.
+/// The value without derivatives: variables and jets are opened, batches stay batches, and values
+/// of a graph are what they are.
 template <class T, class Scope>
 Erased<T, Scope> detached(const Erased<T, Scope>& value) {
   using E = Erased<T, Scope>;

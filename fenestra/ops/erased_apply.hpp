@@ -35,7 +35,7 @@ std::vector<Tensor<ScalarOf<E>>> tensors_of(std::span<const E> in) {
   return tensors;
 }
 
-/// The variable, jet or batch that gives a level its kind; null where only integer data is on it.
+/// The value that gives a level its kind; null where only integer data is on it.
 template <class E>
 const E* value_on(std::span<const E> in, Level level) {
   for (const E& value : in) {
@@ -55,8 +55,8 @@ inline ErasedIndices item_of(const BatchIndices<ErasedIndices>& data, Index i) {
   }
   if (data.indices.level() != 0) {
     throw Error(ErrorCode::unknown_operator,
-                "vmap: integer data with two hidden axes has no rule\n  fix: one vmap, with the "
-                "axes folded into one");
+                "vmap: integer data with two hidden axes, or of a program, has no rule\n  fix: one "
+                "vmap, with the axes folded into one, outside compile");
   }
   return detail::item_of(BatchIndices<Selection>(data.indices.plain(), data.count), i);
 }
@@ -74,7 +74,7 @@ struct ScopeOf<Erased<T, Scope>> {
 
 inline bool leaves_nothing(const ErasedIndices& workspace) {
   if (workspace.traced() != nullptr) {
-    return workspace.traced()->type().form == SelectionForm::none;
+    return false;  // an empty one is plain
   }
   const BatchIndices<ErasedIndices> items = workspace.items(workspace.level());
   return items.count == 0 ? workspace.plain().is_none() : leaves_nothing(items.indices);
@@ -124,8 +124,8 @@ Applied<E> trace_erased(const P& primitive,
       throw_outer(name_of(primitive));
     }
   }
-  auto result =
-      append_operation<graph::TracedOperation<P, T>>(primitive,
+  // Derivatives are taken on the levels above, before there are nodes.
+  auto result = append_operation<graph::Rules::none>(primitive,
                                                      std::span<const graph::Value<T>>(values),
                                                      std::span<const graph::Data>(indices),
                                                      keep);

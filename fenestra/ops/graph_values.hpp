@@ -16,6 +16,7 @@
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <span>
@@ -111,8 +112,13 @@ class KernelOf final : public Kernel {
   decltype(prepared(std::declval<const P&>())) prepared_;
 };
 
+/// Whether an operation brings the derivative rules of its primitive. One that is made where
+/// derivatives were taken before there was a graph is never asked, and a unit that makes it
+/// compiles no rule on graph values.
+enum class Rules { all, none };
+
 /// A primitive as an operation on values of T.
-template <class P, class T>
+template <class P, class T, Rules kRules = Rules::all>
 class OperationOf final : public Operation {
  public:
   explicit OperationOf(const P& primitive) : primitive_(primitive) {}
@@ -169,6 +175,37 @@ class OperationOf final : public Operation {
            NodeId y_bar,
            const std::vector<bool>& needed,
            std::vector<NodeId>& bars) const override {
+    if constexpr (kRules == Rules::all) {
+      pull(graph, node, y_bar, needed, bars);
+    } else {
+      assert(false && "an operation without rules");
+    }
+  }
+  NodeId jvp(const std::shared_ptr<Graph>& graph,
+             NodeId node,
+             const std::vector<NodeId>& dots) const override {
+    if constexpr (kRules == Rules::all) {
+      return push(graph, node, dots);
+    } else {
+      assert(false && "an operation without rules");
+      return kNoNode;
+    }
+  }
+  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
+    if constexpr (kRules == Rules::all) {
+      return add(Value<T>(graph, a), Value<T>(graph, b)).node();
+    } else {
+      assert(false && "an operation without rules");
+      return kNoNode;
+    }
+  }
+
+ private:
+  void pull(const std::shared_ptr<Graph>& graph,
+            NodeId node,
+            NodeId y_bar,
+            const std::vector<bool>& needed,
+            std::vector<NodeId>& bars) const {
     const Saved<Value<T>> saved = saved_of(graph, node);
     const Value<T> bar(graph, y_bar);
     std::vector<std::optional<Value<T>>> found(needed.size());
@@ -185,9 +222,9 @@ class OperationOf final : public Operation {
       bars[i] = found[i] ? found[i]->in(*graph) : kNoNode;
     }
   }
-  NodeId jvp(const std::shared_ptr<Graph>& graph,
-             NodeId node,
-             const std::vector<NodeId>& dots) const override {
+  NodeId push(const std::shared_ptr<Graph>& graph,
+              NodeId node,
+              const std::vector<NodeId>& dots) const {
     std::vector<std::optional<Value<T>>> values;
     for (const NodeId dot : dots) {
       values.push_back(dot == kNoNode ? std::optional<Value<T>>() : Value<T>(graph, dot));
@@ -196,11 +233,7 @@ class OperationOf final : public Operation {
         saved_of(graph, node), std::span<const std::optional<Value<T>>>(values));
     return y_dot ? y_dot->in(*graph) : kNoNode;
   }
-  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
-    return add(Value<T>(graph, a), Value<T>(graph, b)).node();
-  }
 
- private:
   /// Everything a rule might read; what it does not read is no node's input and dies.
   static Saved<Value<T>> saved_of(const std::shared_ptr<Graph>& graph, NodeId id) {
     const Node& node = graph->node(id);
@@ -282,11 +315,13 @@ Data apply_to_data(const M& map, const Data& data) {
 
 }  // namespace graph
 
-template <class P, class T>
-Applied<graph::Value<T>> apply_all(const P& primitive,
-                                   std::span<const graph::Value<T>> in,
-                                   std::span<const graph::Data> data,
-                                   bool keep) {
+/// The result as a node of the graph that the inputs share, or computed at once where all of them
+/// are constants.
+template <graph::Rules kRules, class P, class T>
+Applied<graph::Value<T>> append_operation(const P& primitive,
+                                          std::span<const graph::Value<T>> in,
+                                          std::span<const graph::Data> data,
+                                          bool keep) {
   graph::CommonGraph common(name_of(primitive));
   for (const graph::Value<T>& value : in) {
     common.meet(value);
@@ -319,7 +354,7 @@ Applied<graph::Value<T>> apply_all(const P& primitive,
     indices.push_back(selection.in(*graph));
   }
   const graph::NodeId node =
-      graph->add_operation(std::make_shared<const graph::OperationOf<P, T>>(primitive),
+      graph->add_operation(std::make_shared<const graph::OperationOf<P, T, kRules>>(primitive),
                            std::move(inputs),
                            std::move(indices));
   graph::Data workspace;
@@ -327,6 +362,14 @@ Applied<graph::Value<T>> apply_all(const P& primitive,
     workspace = graph::Data(graph, node);
   }
   return {graph::Value<T>(graph, node), std::move(workspace)};
+}
+
+template <class P, class T>
+Applied<graph::Value<T>> apply_all(const P& primitive,
+                                   std::span<const graph::Value<T>> in,
+                                   std::span<const graph::Data> data,
+                                   bool keep) {
+  return append_operation<graph::Rules::all>(primitive, in, data, keep);
 }
 
 }  // namespace fenestra

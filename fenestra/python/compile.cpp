@@ -1,7 +1,8 @@
 // What fenestra.compile is made of: a trace, in which a Python function is called with values of a
-// graph, and the program that comes of it. When to trace and when to run is written in Python
+// graph, and the program that comes of it. Which argument is what is written in Python
 // (python/fenestra/compiling.py).
 #include <fenestra/graph/program.hpp>
+#include <fenestra/python/convert.hpp>
 #include <fenestra/python/module.hpp>
 #include <fenestra/python/object.hpp>
 #include <fenestra/python/value.hpp>
@@ -22,7 +23,25 @@ namespace py = pybind11;
 
 namespace {
 
-/// A program and the contexts its callers run in: as many as ever ran at once.
+/// An argument or a result in the program's scalar.
+template <class T>
+ValueOf<T> value_in_program(const py::handle& object, std::string_view name) {
+  const Where where{"compile", name};
+  Incoming given = incoming(object.ptr(), where);
+  if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
+    return numbers->map([](double x) { return static_cast<T>(x); });
+  }
+  auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
+  if (value == nullptr) {
+    const std::string needed = std::is_same_v<T, float> ? "float32" : "float64";
+    throw Error(ErrorCode::dtype_mismatch,
+                where.text() + " has another dtype than what was compiled, " + needed +
+                    "\n  fix: .astype('" + needed + "')");
+  }
+  return std::move(*value);
+}
+
+/// A program and the contexts that its callers run in: as many as ever ran at once.
 template <class T>
 class Runner {
  public:
@@ -33,12 +52,8 @@ class Runner {
   /// Runs without the interpreter's lock.
   std::vector<Tensor<T>> run(std::span<const Given> given) {
     const WithoutGil released;
-    std::vector<Tensor<T>> results;
-    for (const Shape& shape : program_.result_shapes()) {
-      results.push_back(Tensor<T>::uninitialised(shape));
-    }
     std::unique_ptr<Context<T>> context = take();
-    program_.run(*context, given, std::span<Tensor<T>>(results));
+    std::vector<Tensor<T>> results = program_.execute_new(ProgramForm::run, *context, given);
     const std::scoped_lock lock(mutex_);
     free_.push_back(std::move(context));
     return results;
@@ -67,35 +82,9 @@ class AnyProgram {
   template <class T>
   explicit AnyProgram(std::unique_ptr<Runner<T>> runner) : runner_(std::move(runner)) {}
 
-  /// Arguments in the order in which the trace made them: tensors of its dtype, and integers.
+  /// Arguments in the order in which the trace made them.
   py::list run(const py::sequence& arguments) {
-    return std::visit(
-        [&]<class T>(std::unique_ptr<Runner<T>>& runner) {
-          // Reserved: what is given points into these.
-          std::vector<Tensor<T>> tensors;
-          std::vector<Tensor<Index>> integers;
-          tensors.reserve(arguments.size());
-          integers.reserve(arguments.size());
-          std::vector<Given> given;
-          const auto kinds = runner->program().plan().graph().given();
-          for (std::size_t i = 0; i < arguments.size(); ++i) {
-            const py::object argument = arguments[i];
-            if (i < kinds.size() &&
-                runner->program().plan().graph().node(kinds[i]).kind == graph::NodeKind::data) {
-              integers.push_back(to_integers(argument.ptr(), {"compile", "argument"}));
-              given.emplace_back(std::as_const(integers.back()));
-            } else {
-              tensors.push_back(tensor_argument<T>(argument));
-              given.emplace_back(std::as_const(tensors.back()));
-            }
-          }
-          py::list results;
-          for (Tensor<T>& result : runner->run(given)) {
-            results.append(stolen(to_python(ValueOf<T>(std::move(result)))));
-          }
-          return results;
-        },
-        runner_);
+    return std::visit([&](auto& runner) { return run_on(*runner, arguments); }, runner_);
   }
   std::string explain() const {
     return std::visit([](const auto& runner) { return runner->program().explain(); }, runner_);
@@ -106,18 +95,30 @@ class AnyProgram {
 
  private:
   template <class T>
-  static Tensor<T> tensor_argument(const py::handle& object) {
-    Incoming given = incoming(object.ptr(), {"compile", "argument"});
-    if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
-      return numbers->map([](double x) { return static_cast<T>(x); });
+  static py::list run_on(Runner<T>& runner, const py::sequence& arguments) {
+    // Reserved: what is given points into them.
+    std::vector<Tensor<T>> tensors;
+    std::vector<Tensor<Index>> integers;
+    tensors.reserve(arguments.size());
+    integers.reserve(arguments.size());
+    std::vector<Given> given;
+    const graph::Plan& plan = runner.program().plan();
+    for (const graph::NodeId id : plan.given()) {
+      const graph::Node& node = plan.graph().node(id);
+      const py::object argument = arguments[given.size()];
+      if (node.kind == graph::NodeKind::data) {
+        integers.push_back(to_integers(argument.ptr(), {"compile", node.name}));
+        given.emplace_back(std::as_const(integers.back()));
+      } else {
+        tensors.push_back(value_in_program<T>(argument, node.name).tensor());
+        given.emplace_back(std::as_const(tensors.back()));
+      }
     }
-    const auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
-    if (value == nullptr || value->level() != 0) {
-      throw Error(ErrorCode::dtype_mismatch,
-                  "compile: an argument has another dtype than it was compiled for\n  fix: "
-                  ".astype()");
+    py::list results;
+    for (Tensor<T>& result : runner.run(given)) {
+      results.append(stolen(to_python(ValueOf<T>(std::move(result)))));
     }
-    return value->tensor();
+    return results;
   }
 
   std::variant<std::unique_ptr<Runner<float>>, std::unique_ptr<Runner<double>>> runner_;
@@ -132,75 +133,55 @@ class AnyTrace {
     }
   }
 
-  py::object input(const std::vector<Index>& extents) {
+  py::object input(const py::object& extents, const std::string& name) {
+    const Shape shape = Convert<Shape>::get(extents.ptr(), {"compile", name});
     return std::visit(
         [&]<class T>(graph::Builder<T>& builder) {
-          auto value = builder.input(shape_of(extents), "x" + std::to_string(count_++));
-          return stolen(to_python(ValueOf<T>(level_, std::move(value))));
+          return stolen(to_python(ValueOf<T>(level_, builder.input(shape, name))));
         },
         builder_);
   }
-  ErasedIndices data(const std::vector<Index>& extents) {
+  py::object data(const py::object& extents, const std::string& name) {
+    const Shape shape = Convert<Shape>::get(extents.ptr(), {"compile", name});
     return std::visit(
         [&](auto& builder) {
-          return ErasedIndices(level_,
-                               builder.data(shape_of(extents), "data" + std::to_string(count_++)));
+          return stolen(to_python(ErasedIndices(level_, builder.data(shape, name))));
         },
         builder_);
   }
-  /// The program that computes the outputs, tensors of this trace or constants.
-  AnyProgram finish(const py::sequence& outputs) {
+  /// The program that computes the outputs: tensors of this trace, or constants.
+  AnyProgram finish(const py::sequence& outputs, const std::vector<std::string>& names) {
     return std::visit(
         [&]<class T>(graph::Builder<T>& builder) {
-          for (std::size_t i = 0; i < outputs.size(); ++i) {
+          for (std::size_t i = 0; i < names.size(); ++i) {
             const py::object output = outputs[i];
-            builder.output(value_of<T>(output), "y" + std::to_string(i));
+            builder.output(output_value<T>(output, names[i]), names[i]);
           }
+          const WithoutGil released;
           return AnyProgram(std::make_unique<Runner<T>>(builder.graph()));
         },
         builder_);
   }
 
  private:
-  static Shape shape_of(const std::vector<Index>& extents) {
-    Shape shape;
-    for (const Index extent : extents) {
-      shape.push_back(extent);
-    }
-    return shape;
-  }
-
   template <class T>
-  graph::Value<T> value_of(const py::handle& output) const {
-    Incoming given = incoming(output.ptr(), {"compile", "result"});
-    if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
-      return numbers->map([](double x) { return static_cast<T>(x); });
+  graph::Value<T> output_value(const py::handle& output, std::string_view name) const {
+    const ValueOf<T> value = value_in_program<T>(output, name);
+    if (value.level() == 0) {
+      return value.tensor();
     }
-    const auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
-    if (value == nullptr) {
-      throw Error(ErrorCode::dtype_mismatch,
-                  "compile: a result has another dtype than the arguments\n  fix: .astype()");
-    }
-    if (value->level() == 0) {
-      return value->tensor();
-    }
-    if (value->level() != level_) {
+    if (value.level() != level_) {
       throw Error(ErrorCode::foreign_variable,
-                  "compile: a result belongs to a transform or a tape around the function\n  fix: "
-                  ".detach() it");
+                  Where{"compile", name}.text() +
+                      " belongs to a transform or a tape, not to the compiled function\n  fix: "
+                      ".detach() it, or return the gradients");
     }
-    return *value->template as<graph::Value<T>>();
+    return *value.template as<graph::Value<T>>();
   }
 
   Level level_ = new_level();
-  int count_ = 0;
   std::variant<graph::Builder<float>, graph::Builder<double>> builder_;
 };
-
-bool is_plain(const py::handle& object) {
-  const AnyTensor* tensor = tensor_of(object.ptr());
-  return (tensor == nullptr || tensor->level() == 0) && !py::isinstance<ErasedIndices>(object);
-}
 
 }  // namespace
 
@@ -211,10 +192,9 @@ void define_compile(py::module_& module) {
       .def_property_readonly("peak_bytes", &AnyProgram::peak_bytes);
   py::class_<AnyTrace>(module, "_Trace", "A graph under construction, on a level of its own.")
       .def(py::init<bool>(), py::arg("double"))
-      .def("input", &AnyTrace::input, py::arg("shape"))
-      .def("data", &AnyTrace::data, py::arg("shape"))
-      .def("finish", &AnyTrace::finish, py::arg("outputs"));
-  module.def("_is_plain", &is_plain, py::arg("object"));
+      .def("input", &AnyTrace::input, py::arg("shape"), py::arg("name"))
+      .def("data", &AnyTrace::data, py::arg("shape"), py::arg("name"))
+      .def("finish", &AnyTrace::finish, py::arg("outputs"), py::arg("names"));
 }
 
 }  // namespace fenestra::python

@@ -24,8 +24,20 @@ namespace {
 
 PyTypeObject* the_tensor_type = nullptr;
 
+/// Throws while the numbers are not known.
+void require_numbers(const AnyTensor& tensor, std::string_view what) {
+  if (!std::visit([](const auto& value) { return has_elements(value); }, tensor.value)) {
+    throw Error(
+        ErrorCode::dtype_mismatch,
+        std::string(what) +
+            ": the numbers of the tensor are not known while a function is compiled\n  fix: "
+            "decide by shapes, or do it outside compile");
+  }
+}
+
 /// Throws where there is no single value to look at: below a batch there are many.
-const AnyTensor& require_visible(const AnyTensor& tensor, std::string_view what) {
+void require_visible(const AnyTensor& tensor, std::string_view what) {
+  require_numbers(tensor, what);
   std::visit(
       [&]<class E>(const E& value) {
         const E plain = detached(value);
@@ -37,7 +49,6 @@ const AnyTensor& require_visible(const AnyTensor& tensor, std::string_view what)
         }
       },
       tensor.value);
-  return tensor;
 }
 
 /// The numbers, whatever the level; a copy where it is not a plain tensor.
@@ -52,20 +63,13 @@ py::object visible_array(const AnyTensor& tensor, std::string_view what) {
 }
 
 void require_plain(const AnyTensor& tensor, std::string_view what) {
+  require_numbers(tensor, what);
   if (tensor.level() != 0) {
     throw Error(ErrorCode::dtype_mismatch,
                 std::string(what) +
                     ": the tensor is being differentiated or stands for many samples\n  fix: "
                     ".detach() first, or do it outside the transform");
   }
-}
-
-py::tuple shape_tuple(const Shape& shape) {
-  py::tuple result(static_cast<std::size_t>(shape.rank()));
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    result[static_cast<std::size_t>(axis)] = shape[axis];
-  }
-  return result;
 }
 
 // --- Indexing ------------------------------
@@ -314,7 +318,7 @@ void define_tensor(py::module_& module) {
     }();
     const std::string dtype = t.is_double() ? "float64" : "float32";
     if (plain.is_none()) {
-      return py::str("Tensor(<all samples of shape " + to_string(t.shape()) + ">, dtype=" + dtype +
+      return py::str("Tensor(<not known here, shape " + to_string(t.shape()) + ">, dtype=" + dtype +
                      ")");
     }
     const py::object text = py::module_::import("numpy").attr("array2string")(

@@ -325,6 +325,11 @@ PyObject* to_python(Tensor<Index> integers) {
   return array_over(shape, integers.lend()).release().ptr();
 }
 
+PyObject* to_python(ErasedIndices indices) {
+  return indices.level() == 0 ? to_python(indices.plain().indices())
+                              : py::cast(std::move(indices)).release().ptr();
+}
+
 PyObject* numpy_view(AnyTensor& tensor) {
   return std::visit(
       [](auto& value) {

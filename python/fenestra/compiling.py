@@ -1,102 +1,123 @@
-"""Functions as programs: traced once for each set of shapes, then run without Python in between."""
+"""Functions as programs: called once with tensors of a graph, then run without Python in between."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+import inspect
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from . import _core
-from ._core import Tensor
-from .trees import tree_flatten, tree_unflatten
+from ._core import Indices, Tensor
+from .transforms import _is_integer
+from .trees import flatten_like, tree_flatten, tree_names, tree_unflatten
 
 __all__ = ["Compiled", "compile"]
 
 
-class _Plan:
-    """One program of a compiled function, and how its arguments and results are arranged."""
-
-    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kinds: list[Any]) -> None:
-        dtypes = {kind[1] for kind in kinds if kind[0] == "tensor"}
-        if len(dtypes) > 1:
-            raise TypeError(
-                "compile: the arguments are float32 and float64\n  fix: .astype() one of them"
-            )
-        trace = _core._Trace(dtypes != {"float32"})
-        handles = []
-        for leaf, kind in zip(tree_flatten(args), kinds):
-            if kind[0] == "tensor":
-                handles.append(trace.input(kind[2]))
-            elif kind[0] == "integers":
-                handles.append(trace.data(kind[2]))
-            else:
-                handles.append(leaf)
-        self.result = f(*tree_unflatten(args, iter(handles)))
-        self.program = trace.finish(tree_flatten(self.result))
-        self.places = [i for i, kind in enumerate(kinds) if kind[0] != "constant"]
-
-    def __call__(self, leaves: list[Any]) -> Any:
-        outputs = self.program.run([leaves[i] for i in self.places])
-        return tree_unflatten(self.result, iter(outputs))
+def _argument_names(f: Callable[..., Any], examples: Sequence[Any]) -> list[str]:
+    """What f calls the leaves of its arguments."""
+    try:
+        arguments = inspect.signature(f).bind(*examples).arguments
+    except (TypeError, ValueError):  # no signature is known, or one of a function that f wraps
+        return tree_names(examples, "args")
+    return [name for root, tree in arguments.items() for name in tree_names(tree, root)]
 
 
-def _kind(leaf: Any) -> tuple[Any, ...]:
-    """What a leaf is to a program: a tensor or integers of a shape, or a constant."""
-    if isinstance(leaf, Tensor):
-        return ("tensor", str(leaf.dtype), tuple(leaf.shape))
-    if hasattr(leaf, "__dlpack__") or hasattr(leaf, "__array__"):
-        dtype, shape = str(leaf.dtype).replace("torch.", ""), tuple(leaf.shape)
-        return ("tensor" if dtype.startswith("float") else "integers", dtype, shape)
-    return ("constant", leaf)
+def _is_array(leaf: Any) -> bool:
+    """Arrays and tensors of any library; NumPy's scalars are numbers."""
+    return not isinstance(leaf, np.generic) and (
+        hasattr(leaf, "__dlpack__") or hasattr(leaf, "__array__")
+    )
+
+
+def _is_tracked(leaf: Any) -> bool:
+    return isinstance(leaf, Indices) or (isinstance(leaf, Tensor) and leaf.is_tracked)
 
 
 class Compiled:
-    """What `compile` returns; call it like the function."""
+    """What `compile` returns: call it like the function."""
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    def __init__(self, f: Callable[..., Any], examples: tuple[Any, ...]) -> None:
         functools.update_wrapper(self, f)
         self._f = f
-        self._plans: dict[tuple[Any, ...], _Plan] = {}
+        self._names = _argument_names(f, examples)
+        leaves = [
+            _core.asarray(leaf) if _is_array(leaf) and not _is_integer(leaf) else leaf
+            for leaf in tree_flatten(examples)
+        ]
+        for name, leaf in zip(self._names, leaves):
+            if _is_tracked(leaf):
+                raise TypeError(
+                    f"compile: the example {name} belongs to a transform or a tape\n"
+                    "  fix: compile outside of it"
+                )
+        dtypes = {leaf.dtype: name for name, leaf in zip(self._names, leaves) if isinstance(leaf, Tensor)}
+        if len(dtypes) > 1:
+            kinds = " and ".join(f"{name} {dtype}" for dtype, name in dtypes.items())
+            raise TypeError(f"compile: arguments of one dtype needed, {kinds}\n  fix: .astype() one")
+        # Places instead of leaves: the examples need not live on.
+        self._like = tree_unflatten(examples, iter(range(len(leaves))))
+        self._constants = {i: leaf for i, leaf in enumerate(leaves) if not _is_array(leaf)}
+        self._given = [i for i in range(len(leaves)) if i not in self._constants]
 
-    def _plan(self, args: tuple[Any, ...], leaves: list[Any]) -> _Plan:
-        kinds = [_kind(leaf) for leaf in leaves]
-        key = (repr(tree_unflatten(args, iter(["*"] * len(leaves)))), *kinds)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = _Plan(self._f, args, kinds)
-        return plan
+        trace = _core._Trace(np.dtype(np.float32) not in dtypes)
+        handles = leaves.copy()
+        for i in self._given:
+            make = trace.input if isinstance(leaves[i], Tensor) else trace.data
+            handles[i] = make(leaves[i].shape, self._names[i])
+        self._result = f(*tree_unflatten(examples, iter(handles)))
+        outputs = tree_flatten(self._result)
+        self._program = trace.finish(outputs, tree_names(self._result, "result"))
+        self._result = tree_unflatten(self._result, iter(range(len(outputs))))
 
     def __call__(self, *args: Any) -> Any:
-        leaves = tree_flatten(args)
-        if not all(map(_core._is_plain, leaves)):
+        if any(map(_is_tracked, tree_flatten(args))):
             return self._f(*args)
-        return self._plan(args, leaves)(leaves)
+        if len(args) != len(self._like):
+            raise TypeError(
+                f"compile: {len(args)} arguments, compiled for {len(self._like)}\n"
+                "  fix: as many as there were examples"
+            )
+        leaves = flatten_like(self._like, args, "compile: args")
+        for i, constant in self._constants.items():
+            leaf = leaves[i]
+            if leaf is not constant and (_is_array(leaf) or leaf != constant):
+                raise ValueError(
+                    f"compile: {self._names[i]} is {leaf!r}, compiled for the constant "
+                    f"{constant!r}\n  fix: an array where it changes, or compile again"
+                )
+        found = self._program.run([leaves[i] for i in self._given])
+        return tree_unflatten(self._result, iter(found))
 
-    def explain(self, *args: Any) -> str:
-        """Nodes, kernels and memory of the program for these arguments."""
-        return self._plan(args, tree_flatten(args)).program.explain()
+    def explain(self) -> str:
+        """The nodes of the program, their kernels and where in memory they lie."""
+        return self._program.explain()
 
-    def peak_bytes(self, *args: Any) -> int:
-        """Bytes that one call with these arguments plans for what lies between its results."""
-        return self._plan(args, tree_flatten(args)).program.peak_bytes
+    @property
+    def peak_bytes(self) -> int:
+        """What a call needs beside arguments, constants and results."""
+        return self._program.peak_bytes
 
 
-def compile(f: Callable[..., Any], *example: Any) -> Compiled:
-    """f as a program, traced for the shapes and types of the example and of later arguments.
+def compile(f: Callable[..., Any], *examples: Any) -> Compiled:
+    """f as a program for arguments like the examples: equal structure, shapes and dtype.
 
-    f is called once for each combination of shapes, with tensors whose elements are not known:
-    it may look at shapes, not at values. Numbers and what is no array are constants of the program;
-    integer arrays (labels) are given anew at each call. The results are those of f, to the bit.
-    Under a transform, that is called with tensors of one, the function runs as it is: compile what
-    the transform returns instead, e.g. ``compile(value_and_grad(loss))``.
+    f is called here, once, with tensors whose numbers are not known: it may look at shapes and not
+    at values. Arrays are arguments of the program, integers (labels, indices) too; numbers, texts
+    and whatever f takes from around it are constants of it, which must not change. The results are
+    those of f, to the bit.
 
-    >>> step = fn.compile(fn.grad(lambda w, x: fn.sum(fn.conv1d(x, w) ** 2)))
+    Derivatives are compiled with the function: compile(value_and_grad(loss), ...). In the other
+    order, a compiled function under a transform runs as f.
+
+    >>> loss = lambda w, x: fn.sum(fn.conv1d(x, w) ** 2)
     >>> w, x = np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]])
+    >>> step = fn.compile(fn.value_and_grad(loss), w, x)
     >>> step(w, x)
-    Tensor([[[26., 42.]]], dtype=float64)
+    (Tensor(34., dtype=float64), Tensor([[[26., 42.]]], dtype=float64))
+    >>> step(w, 2 * x)[0].item()
+    136.0
     """
-    compiled = f if isinstance(f, Compiled) else Compiled(f)
-    if example:
-        compiled._plan(example, tree_flatten(example))
-    return compiled
+    return Compiled(f, examples)
