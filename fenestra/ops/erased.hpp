@@ -208,13 +208,25 @@ bool has_elements(const Erased<T, Scope>& value) {
   return innermost(value).level() == 0;
 }
 
+/// In a graph a repeated scalar: a constant of its size would take memory for as long as the
+/// program lives.
+template <class T, class Scope>
+Erased<T, Scope> filled_like(const Erased<T, Scope>& value, T fill) {
+  const Erased<T, Scope>& inner = innermost(value);
+  if (const auto* traced = inner.template as<graph::Value<T>>()) {
+    const graph::NodeId scalar = traced->graph()->add_constant(Tensor<T>(Shape{}, fill));
+    return broadcast_to(Erased<T, Scope>(inner.level(), graph::Value<T>(traced->graph(), scalar)),
+                        value.shape());
+  }
+  return Tensor<T>(value.shape(), fill);
+}
 template <class T, class Scope>
 Erased<T, Scope> zeros_like(const Erased<T, Scope>& value) {
-  return Tensor<T>(value.shape());
+  return filled_like(value, T(0));
 }
 template <class T, class Scope>
 Erased<T, Scope> ones_like(const Erased<T, Scope>& value) {
-  return Tensor<T>(value.shape(), T(1));
+  return filled_like(value, T(1));
 }
 template <class T, class Scope>
 void accumulate(Erased<T, Scope>& sum, const Erased<T, Scope>& term) {

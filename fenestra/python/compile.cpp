@@ -33,10 +33,11 @@ ValueOf<T> value_in_program(const py::handle& object, std::string_view name) {
   }
   auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
   if (value == nullptr) {
-    const std::string needed = std::is_same_v<T, float> ? "float32" : "float64";
+    const bool is_single = std::is_same_v<T, float>;
+    const std::string needed = is_single ? "float32" : "float64";
     throw Error(ErrorCode::dtype_mismatch,
-                where.text() + " has another dtype than what was compiled, " + needed +
-                    "\n  fix: .astype('" + needed + "')");
+                where.text() + " is " + (is_single ? "float64" : "float32") + ", compiled for " +
+                    needed + "\n  fix: .astype('" + needed + "')");
   }
   return std::move(*value);
 }
@@ -166,6 +167,10 @@ class AnyTrace {
  private:
   template <class T>
   graph::Value<T> output_value(const py::handle& output, std::string_view name) const {
+    if (py::isinstance<ErasedIndices>(output)) {
+      Where{"compile", name}.refuse(
+          output.ptr(), "a tensor, an array or numbers", "use the integers inside the function");
+    }
     const ValueOf<T> value = value_in_program<T>(output, name);
     if (value.level() == 0) {
       return value.tensor();

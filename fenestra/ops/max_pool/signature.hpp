@@ -36,7 +36,7 @@ inline ErasedIndices winner_indices(const ErasedIndices& winners, const PoolGeom
 
 namespace signature {
 
-inline constexpr std::string_view kMaxPoolResult = "Tensor | tuple[Tensor, IntArray | Indices]";
+inline constexpr std::string_view kMaxPoolResult = "Tensor | tuple[Tensor, IntArray]";
 
 }  // namespace signature
 
