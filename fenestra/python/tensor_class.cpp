@@ -76,7 +76,7 @@ void require_plain(const AnyTensor& tensor, std::string_view what) {
 
 bool is_basic(py::handle key) {
   return PySlice_Check(key.ptr()) || key.is(py::ellipsis()) || key.is_none() ||
-         (PyIndex_Check(key.ptr()) && !PyBool_Check(key.ptr()) && !py::isinstance<py::array>(key));
+         (PyIndex_Check(key.ptr()) && !is_truth(key.ptr()) && !py::isinstance<py::array>(key));
 }
 
 /// What int, slice, Ellipsis and None cut out of a shape.
@@ -304,6 +304,7 @@ void define_tensor(py::module_& module) {
       py::arg("value"));
   tensor.def("item", &item_of_one, "The number of a tensor of one element.");
   tensor.def("__float__", &item_of_one);
+  tensor.def("__int__", [](const AnyTensor& t) { return py::int_(py::float_(item_of_one(t))); });
   tensor.def("__bool__", [](const AnyTensor& t) { return item_of_one(t) != 0; });
   tensor.def("__hash__", [](const py::object& self) {
     return static_cast<py::ssize_t>(reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4);
@@ -390,6 +391,9 @@ void define_tensor(py::module_& module) {
   tensor.def("__le__", &compared<Py_LE>);
   tensor.def("__gt__", &compared<Py_GT>);
   tensor.def("__ge__", &compared<Py_GE>);
+  tensor.def("__contains__", [](const AnyTensor& t, const py::object& value) {
+    return py::module_::import("numpy").attr("any")(compared<Py_EQ>(t, value)).cast<bool>();
+  });
 
   module.def("asarray",
              &tensor_from,

@@ -88,7 +88,13 @@ using Incoming = std::variant<AnyTensor, Tensor<double>>;
 /// Contiguous memory is borrowed, not copied.
 Incoming incoming(PyObject* object, const Where& where);
 
-/// The same as a tensor; numbers become double.
+/// The same of operators, which take truth values too, what comparisons give: 0 and 1.
+Incoming operand(PyObject* object, const Where& where);
+
+/// True and False, Python's or NumPy's.
+bool is_truth(PyObject* object);
+
+/// What is incoming as a tensor; numbers become double.
 AnyTensor to_tensor(PyObject* object, const Where& where);
 
 /// Integers from arrays and lists; int64 memory is borrowed.
