@@ -15,10 +15,15 @@ function(fenestra_target_defaults target)
                                              VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# For targets whose code is mostly template instantiations that run briefly: tests, examples and the
-# tool; what takes time runs in the library. Full optimisation would double their compile time and save nothing.
+# For targets whose code is mostly template instantiations that run briefly: tests and examples; what
+# takes time runs in the library. Full optimisation would double their compile time and save nothing.
 function(fenestra_build_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# For targets that take longer to compile than they ever run: laws, parsing of command lines.
+function(fenestra_build_most_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
 endfunction()
 
 # For targets with one generated source per operator: sources that instantiate the same templates

@@ -104,6 +104,10 @@ Result measure(const Case& what,
     }
     torch.sample(what, direction, r.problem, threads, effort, torch_times);
   }
+  if (ours.memory) {
+    r.memory = ours.memory;
+    r.torch_memory = torch.peak_memory(what, direction, r.problem, threads);
+  }
 
   r.kernel = ours.kernel;
   r.flops = ours.flops;
@@ -158,11 +162,15 @@ void print(const Result& r) {
               number(r.against_plain(), 6, 2).c_str(),
               number(r.against_torch(), 6, 2).c_str(),
               r.kernel.c_str());
+  if (r.memory && r.torch_memory) {
+    std::printf(
+        "%-33s   peak memory %.1f MB, torch %.1f MB\n", "", *r.memory / 1e6, *r.torch_memory / 1e6);
+  }
   std::fflush(stdout);
 }
 
 void print_summary(const std::vector<Result>& results, const std::vector<Bar>& bars) {
-  std::printf("\ngeometric means: %s x oneDNN (plain), %s x torch\n\nbars (eager)\n",
+  std::printf("\ngeometric means: %s x oneDNN (plain), %s x torch\n\nbars\n",
               number(geometric_mean(results, &Result::against_plain), 0, 2).c_str(),
               number(geometric_mean(results, &Result::against_torch), 0, 2).c_str());
   for (const Bar& bar : bars) {
@@ -213,7 +221,9 @@ nlohmann::json to_json(const std::vector<Result>& results,
                               {"limit", r.limit},
                               {"onednn_plain", optional(r.plain)},
                               {"onednn_any", optional(r.any)},
-                              {"torch", optional(r.torch)}});
+                              {"torch", optional(r.torch)},
+                              {"memory", optional(r.memory)},
+                              {"torch_memory", optional(r.torch_memory)}});
   }
   for (const Bar& bar : bars) {
     all["bars"].push_back({{"bar", bar.text},

@@ -8,9 +8,11 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -106,6 +108,11 @@ class FENESTRA_API Operation {
   virtual bool may_overwrite(int) const { return false; }
   /// Whether the cotangent of input i reads input `what` (or kResult).
   virtual bool needs(int i, int what) const = 0;
+  /// How it meets the samples along axis 0 of its result; none where it does not treat them one by
+  /// one. What it reads of indices and leaves of them is cut with the result.
+  virtual std::optional<Split> split(std::span<const Shape>) const { return std::nullopt; }
+  /// Itself on `count` samples; for operations that have a split.
+  virtual std::shared_ptr<const Operation> piece(Index) const { return nullptr; }
   /// Multiplications with an addition, 0 where the operation does not count them.
   virtual Index multiply_adds() const { return 0; }
 
@@ -122,6 +129,14 @@ class FENESTRA_API Operation {
   virtual NodeId jvp(const std::shared_ptr<Graph>& graph,
                      NodeId node,
                      const std::vector<NodeId>& dots) const = 0;
+  /// For an operation that scales and shifts each channel of what `source` computes: appends a node
+  /// that does so at no cost of its own, by asking the source to; kNoNode where it cannot.
+  virtual NodeId folded(const std::shared_ptr<Graph>&, NodeId, NodeId) const { return kNoNode; }
+  /// Appends scale * y + shift of its result y, a number of each per channel, computed at once;
+  /// kNoNode where the operation cannot take them in.
+  virtual NodeId scaled(const std::shared_ptr<Graph>&, NodeId, NodeId, NodeId) const {
+    return kNoNode;
+  }
   /// Appends a + b, both of one shape: how cotangents of one node meet.
   virtual NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const = 0;
 };

@@ -6,6 +6,9 @@
 // - attributes(): what distinguishes it, for people
 // - may_overwrite(i): the result may be written over input i
 // - multiply_adds()
+// - channel_map(saved): a scale and a shift per channel, where it does no more than that to input 0
+// - scaled(saved, scale, shift): scale * y + shift in one operation, where it can take them in
+// - split(shapes of the inputs) and piece(count): itself on a few samples of axis 0
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
 //   scratch), and may have kernel_name() and scratch_bytes()
 #pragma once
@@ -15,6 +18,7 @@
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
 
 #include <cassert>
 #include <memory>
@@ -112,9 +116,9 @@ class KernelOf final : public Kernel {
   decltype(prepared(std::declval<const P&>())) prepared_;
 };
 
-/// Whether an operation brings the derivative rules of its primitive. One that is made where
-/// derivatives were taken before there was a graph is never asked, and a unit that makes it
-/// compiles no rule on graph values.
+/// Whether an operation brings the rules of its primitive on graph values. One without rules is
+/// made where derivatives were taken before there was a graph: nobody asks it for them, it takes
+/// part in no folding, and a unit that makes it compiles no rule.
 enum class Rules { all, none };
 
 /// A primitive as an operation on values of T.
@@ -155,6 +159,20 @@ class OperationOf final : public Operation {
     }
   }
   bool needs(int i, int what) const override { return primitive_.needs(i, what); }
+  std::optional<Split> split(std::span<const Shape> in) const override {
+    if constexpr (requires { primitive_.split(in); }) {
+      return primitive_.split(in);
+    } else {
+      return std::nullopt;
+    }
+  }
+  std::shared_ptr<const Operation> piece(Index count) const override {
+    if constexpr (requires { primitive_.piece(count); }) {
+      return std::make_shared<const OperationOf>(primitive_.piece(count));
+    } else {
+      return nullptr;
+    }
+  }
   Index multiply_adds() const override {
     if constexpr (requires { primitive_.multiply_adds(); }) {
       return primitive_.multiply_adds();
@@ -188,6 +206,33 @@ class OperationOf final : public Operation {
       return push(graph, node, dots);
     } else {
       assert(false && "an operation without rules");
+      return kNoNode;
+    }
+  }
+  NodeId folded(const std::shared_ptr<Graph>& graph, NodeId node, NodeId source) const override {
+    if constexpr (kRules == Rules::all &&
+                  requires { primitive_.template channel_map<Value<T>>(saved_of(graph, node)); }) {
+      if (const auto map = primitive_.template channel_map<Value<T>>(saved_of(graph, node))) {
+        const NodeId scaled = graph->node(source).operation->scaled(
+            graph, source, map->scale.in(*graph), map->shift.in(*graph));
+        const Shape shape = graph->node(node).shape;
+        return scaled == kNoNode ? kNoNode : reshape(Value<T>(graph, scaled), shape).in(*graph);
+      }
+    }
+    return kNoNode;
+  }
+  NodeId scaled(const std::shared_ptr<Graph>& graph,
+                NodeId node,
+                NodeId scale,
+                NodeId shift) const override {
+    if constexpr (kRules == Rules::all &&
+                  requires(const Saved<Value<T>>& saved, const Value<T>& v) {
+                    primitive_.template scaled<Value<T>>(saved, v, v);
+                  }) {
+      const std::optional<Value<T>> y = primitive_.template scaled<Value<T>>(
+          saved_of(graph, node), Value<T>(graph, scale), Value<T>(graph, shift));
+      return y ? y->in(*graph) : kNoNode;
+    } else {
       return kNoNode;
     }
   }

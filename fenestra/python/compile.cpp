@@ -46,7 +46,8 @@ ValueOf<T> value_in_program(const py::handle& object, std::string_view name) {
 template <class T>
 class Runner {
  public:
-  explicit Runner(const graph::Graph& graph) : program_(graph) {}
+  /// Nothing is folded, so that the bits are those of the function.
+  explicit Runner(const graph::Graph& graph) : program_(graph, CompileOptions{.fold = false}) {}
 
   const Program<T>& program() const { return program_; }
 

@@ -16,8 +16,12 @@
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/with_kernel.hpp>
+#include <fenestra/tensor/split.hpp>
 
+#include <algorithm>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace fenestra {
 
@@ -47,6 +51,15 @@ FENESTRA_API void run_conv(const ConvKernel<T>& kernel,
 constexpr Shape channel_shape(Index channels, int rank, Layout layout) {
   Shape shape{channels};
   for (int axis = 0; layout == Layout::channels_first && axis < rank; ++axis) {
+    shape.push_back(1);
+  }
+  return shape;
+}
+
+/// The shape in which a vector meets axis 0 of a tensor.
+constexpr Shape leading_shape(Index extent, const Shape& tensor) {
+  Shape shape{extent};
+  for (int axis = 1; axis < tensor.rank(); ++axis) {
     shape.push_back(1);
   }
   return shape;
@@ -123,7 +136,39 @@ struct ConvPrimitive {
     return {*this, &choose_conv<T>(direction, g)};
   }
   Index multiply_adds() const { return g.multiply_adds(); }
+  /// Not where it sums over the samples. Kernels pack the weights in every call: a piece has twice
+  /// as many cells of activations as of weights, and enough cells to fill their tiles.
+  std::optional<Split> split(std::span<const Shape> in) const {
+    if (!g.batched || direction == ConvDirection::weight_grad) {
+      return std::nullopt;
+    }
+    constexpr Index kLeastCells = 256;
+    const Index cells = sample_elements(g.x_shape()) + sample_elements(g.y_shape());
+    const Index spatial = std::min(g.windows.in_cells(), g.windows.out_cells());
+    Split split{std::vector<bool>(in.size(), false)};
+    split.in[0] = true;
+    split.least = 1 + std::max(2 * g.w_shape().elements().value_or(0) / std::max<Index>(cells, 1),
+                               (kLeastCells - 1) / std::max<Index>(spatial, 1));
+    return split;
+  }
+  ConvPrimitive piece(Index count) const {
+    ConvPrimitive some = *this;
+    some.g.batch = count;
+    return some;
+  }
   std::string attributes() const { return to_string(g); }
+  /// scale * y + shift per channel, by other weights and another bias.
+  template <class V>
+  std::optional<V> scaled(const Saved<V>& s, const V& scale, const V& shift) const {
+    if (direction != ConvDirection::forward) {
+      return std::nullopt;
+    }
+    const bool first = g.layout == Layout::channels_first;
+    const V w =
+        mul(s[1], first ? reshape(scale, leading_shape(g.out_channels, g.w_shape())) : scale);
+    const V b = has_bias ? V(add(mul(s[2], scale), shift)) : shift;
+    return apply(ConvPrimitive{direction, g, true}, {s[0], w, b});
+  }
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {
     if (i == 2) {
