@@ -146,14 +146,6 @@ struct Convert<std::vector<LowHigh>> {
   static std::vector<LowHigh> get(PyObject* object, const Where& where);
 };
 
-template <>
-struct Convert<Tensor<Index>> {
-  static constexpr std::string_view type = "IntegerLike";
-  static Tensor<Index> get(PyObject* object, const Where& where) {
-    return to_integers(object, where);
-  }
-};
-
 /// Factors of a resize, for instance: a type that is made of numbers.
 template <class T>
   requires requires(T t) {

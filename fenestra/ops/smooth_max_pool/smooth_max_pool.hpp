@@ -213,7 +213,9 @@ constexpr CommonValue<X, B> smooth_max_pool(const X& x,
   // A graph knows no value yet; what it is given is not checked.
   options.beta = 1;
   if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<B>::has_elements) {
-    options.beta = static_cast<double>(bottom(beta)[0]);
+    if (has_elements(beta)) {
+      options.beta = static_cast<double>(bottom(beta)[0]);
+    }
   }
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
   return apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, g}, {V(x), V(beta)});
