@@ -61,6 +61,7 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
   Bar wide = bar("f64 dense: times faster than torch", 1.3, true);
   Bar call = bar("call overhead: microseconds", 1.0, false);
   Bar tape = bar("call overhead with a tape: microseconds", 2.0, false);
+  Bar fast = bar("Numerics::fast: times faster than strict", 1.6, true);
   Bar scaling = bar("2 threads: times faster than 1, above 10 ms", 1.8, true);
 
   std::vector<Bar> steps;
@@ -95,6 +96,9 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
         count(wide, *ratio, label);
       }
     }
+    if (const auto ratio = r.against_strict()) {
+      count(fast, *ratio, label);
+    }
     if (r.what.has("overhead")) {
       count(r.direction == 'T' ? tape : call, r.ours * 1e6, label);
     }
@@ -108,7 +112,7 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
     count(mean, *ratio, "all cases");
   }
   std::vector<Bar> bars{
-      dense, torch, mean, weak, transposed, pools, share, wide, call, tape, scaling};
+      dense, torch, mean, weak, transposed, pools, share, wide, fast, call, tape, scaling};
   bars.insert(bars.end(), steps.begin(), steps.end());
   return bars;
 }

@@ -3,6 +3,8 @@
 
 #include <fenestra/bench/case.hpp>
 
+#include <fenestra/kernels/numerics.hpp>
+
 #include <functional>
 #include <string>
 
@@ -16,7 +18,7 @@ struct Work {
 };
 
 /// Ours: the eager operator as people call it, plain tensors in and out.
-Work make_ours(const Case& what, char direction, const std::string& problem);
+Work make_ours(const Case& what, char direction, const std::string& problem, Numerics numerics);
 
 /// A whole network of ours: S a training step, I inference.
 bool is_model(const Case& what);

@@ -23,24 +23,30 @@ namespace {
 using kernels::LeftAccess;
 using kernels::PanelRange;
 
-#ifndef WG_DATA
-#define WG_DATA (4 << 20)
-#define WG_WEIGHT (4 << 20)
-#define WG_PRODUCT (384 << 10)
-#define WG_TILES 48
-#endif
-// Transformed data and weights of a part: together a share of a last-level cache.
-constexpr Index kDataBytes = WG_DATA;
-constexpr Index kWeightBytes = WG_WEIGHT;
+// Transformed data and weights of a part: together a share of a last-level cache. Twice as much is
+// 1.2 times slower at 64 @56, and at 512 @7 weights of 10 MiB are 1.3 times slower.
+constexpr Index kDataBytes = 4 << 20;
+constexpr Index kWeightBytes = 4 << 20;
 // Products of a job: with the rows of data and weights at hand they fit a second-level cache of
 // 512 KiB.
-constexpr Index kProductBytes = WG_PRODUCT;
+constexpr Index kProductBytes = 384 << 10;
 // Tiles of a job: as many as make reading the weights again cheap.
-constexpr Index kJobTiles = WG_TILES;
+constexpr Index kJobTiles = 48;
+// The weight gradient transforms its data again for every part of its sums, so parts are larger:
+// at 256 @14 and 512 @7 1.5 times faster than with 8 and 4 MiB.
+constexpr Index kBothDataBytes = 16 << 20;
+constexpr Index kSumsBytes = 12 << 20;
 // Cells of an image that are turned from channels first at once.
 constexpr Index kTurnBytes = 128 << 10;
 // Source channels whose weights are gathered at once.
 constexpr Index kGather = 32;
+// Where it pays: measured on Zen 3, one thread, times faster than the strict candidate forward / in
+// the input gradient / in the weight gradient.
+// 32 channels @56 1.2 / 1.4 / 1.6, 16 channels @56 1.4 / 0.9 / 1.7.
+constexpr Index kLeastChannels = 32;
+// 512 @7: 32 tiles 2.1 / 1.8 / 1.5, 16 tiles 1.8 / 1.4 / 1.1, 4 tiles 1.1 / 0.8 / 0.5; 256 @14: 16
+// tiles 1.4 / 1.3 / 1.1.
+constexpr Index kLeastTiles = 24;
 
 /// The size of parts when `total` is cut into as few parts as `most` allows, nearly equal ones.
 constexpr Index part_of(Index total, Index most) {
@@ -324,20 +330,25 @@ class WinogradCorrelation {
 
   void read_weights(Index panel0, Index panel1) {
     const Index chunks = ceil_of(sources(), kGather);
-    fenestra::parallel_for((panel1 - panel0) * chunks, 1, [&](Index begin, Index end) {
+    const Index panels = panel1 - panel0;
+    // Neighbouring jobs read neighbouring weights: further source channels forward, further target
+    // channels in the input gradient.
+    const auto body = [&](Index begin, Index end) {
       T* taps = kernels::scratch<T>(kernels::scratch_caller_2,
                                     static_cast<std::size_t>(kGather * kWinogradTaps * block()));
       for (Index job = begin; job < end; ++job) {
-        const Index panel = job / chunks;
-        const Index s0 = job % chunks * kGather;
+        const Index panel = transposed_ ? job % panels : job / chunks;
+        const Index s0 = (transposed_ ? job / panels : job % chunks) * kGather;
         const Index s1 = std::min(s0 + kGather, sources());
         gather_weights((panel0 + panel) * block(), s0, s1, taps);
-        loops_.read_weights(taps,
-                            s1 - s0,
-                            transposed_,
-                            {weights_ + (panel * sources() + s0) * block(), weight_product_, block()});
+        loops_.read_weights(
+            taps,
+            s1 - s0,
+            transposed_,
+            {weights_ + (panel * sources() + s0) * block(), weight_product_, block()});
       }
-    });
+    };
+    fenestra::parallel_for(panels * chunks, transposed_ ? panels : chunks, body);
   }
 
   void run_part(Index r0, Index r1, Index panel0, Index panel1) {
@@ -513,10 +524,10 @@ class WinogradWeightGrad {
     left_.shape(loops_.block, 1);
     right_.shape(loops_.block, 1);
     const Index data_row = kProducts * grid_.columns * (left_.pitch + right_.pitch) * kBytes;
-    part_rows_ = part_of(grid_.all_rows(), 2 * kDataBytes / data_row);
+    part_rows_ = part_of(grid_.all_rows(), kBothDataBytes / data_row);
     left_.shape(loops_.block, part_rows_ * grid_.columns);
     right_.shape(loops_.block, part_rows_ * grid_.columns);
-    part_lefts_ = part_of(lefts(), kWeightBytes / (kProducts * sums_pitch() * kBytes));
+    part_lefts_ = part_of(lefts(), kSumsBytes / (kProducts * sums_pitch() * kBytes));
     sums_product_ = odd_lines<T>(part_lefts_ * sums_pitch());
   }
 
@@ -547,8 +558,8 @@ class WinogradWeightGrad {
       for (Index i = begin; i < end; ++i) {
         loops_.write_weights(
             {sums_ + i * sums_pitch(), sums_product_, sums_pitch()}, sums_pitch(), taps);
-        T* out = arguments_.out + (i0 + i) * rights() *
-                                      (g_.layout == Layout::channels_first ? kWinogradTaps : 1);
+        T* out = arguments_.out +
+                 (i0 + i) * rights() * (g_.layout == Layout::channels_first ? kWinogradTaps : 1);
         if (g_.layout == Layout::channels_first) {
           kernels::transpose(taps, sums_pitch(), kWinogradTaps, rights(), out, kWinogradTaps);
           continue;
@@ -594,10 +605,23 @@ const char* winograd_lacks(const ConvProblem& problem) {
   return nullptr;
 }
 
-template <class T>
 const char* refuse_conv_winograd(const ConvProblem& problem) {
   if (const char* reason = winograd_lacks(problem)) {
     return reason;
+  }
+  const ConvGeometry& g = problem.geometry;
+  if (std::min(g.in_channels, g.out_channels) < kLeastChannels) {
+    return "too few channels: the transforms cost more than they save";
+  }
+  const bool transposed = problem.direction == ConvDirection::input_grad;
+  const Index rows = transposed ? g.windows[0].in : g.windows[0].out;
+  const Index width = transposed ? g.windows[1].in : g.windows[1].out;
+  const Index tiles = ceil_of(rows, kTileSide) * ceil_of(width, kTileSide);
+  if (2 * rows * width < tiles * kTileSide * kTileSide) {
+    return "tiles of 4x4 cells would stand outside";  // 64 @5: 1.0 / 0.9 / 2.2
+  }
+  if (g.batch * tiles < kLeastTiles) {
+    return "too few tiles: transforming the weights costs more than it saves";
   }
   if (kernels::numerics() != Numerics::fast) {
     return "transforms need Numerics::fast";
@@ -614,8 +638,6 @@ void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& argum
   }
 }
 
-template const char* refuse_conv_winograd<float>(const ConvProblem&);
-template const char* refuse_conv_winograd<double>(const ConvProblem&);
 template void run_conv_winograd(const ConvProblem&, const ConvArguments<float>&) noexcept;
 template void run_conv_winograd(const ConvProblem&, const ConvArguments<double>&) noexcept;
 

@@ -12,14 +12,12 @@ namespace fenestra::detail {
 const char* winograd_lacks(const ConvProblem& problem);
 
 /// Refuses what the kernel lacks, what others do faster, and everything under Numerics::strict.
-template <class T>
 const char* refuse_conv_winograd(const ConvProblem& problem);
 
-/// Scratch: the transformed data of a part of the batch and the transformed weights of a part of
-/// the channels, of at most kDataBytes and kWeightBytes or what one row of tiles and one block of
-/// channels need; per thread kProductBytes of products (one row of tiles and one block of channels
-/// at least) and the cells of a few rows of tiles. The weight gradient keeps the data twice, for x
-/// and for y_bar.
+/// Scratch: 4 MiB of transformed data (a part of the batch) and 4 MiB of transformed weights (a
+/// part of the channels), or what one row of tiles and one block of channels need if that is more;
+/// in the weight gradient 16 MiB of data, x and y_bar, and 12 MiB of sums. Per thread 384 KiB of
+/// products or those of one row of tiles, and the cells that these stand on.
 template <class T>
 void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept;
 

@@ -73,14 +73,8 @@ struct OfData {
     const V product = constant<T>(kP2 * kQ2);
     const V sum = constant<T>(kP2 + kQ2);
     v[0] = hn::MulAdd(product, x[0], hn::NegMulAdd(sum, x[2], x[4]));
-    add_both(hn::NegMulAdd(q2, x[2], x[4]),
-             hn::Mul(p, hn::NegMulAdd(q2, x[1], x[3])),
-             v[1],
-             v[2]);
-    add_both(hn::NegMulAdd(p2, x[2], x[4]),
-             hn::Mul(q, hn::NegMulAdd(p2, x[1], x[3])),
-             v[3],
-             v[4]);
+    add_both(hn::NegMulAdd(q2, x[2], x[4]), hn::Mul(p, hn::NegMulAdd(q2, x[1], x[3])), v[1], v[2]);
+    add_both(hn::NegMulAdd(p2, x[2], x[4]), hn::Mul(q, hn::NegMulAdd(p2, x[1], x[3])), v[3], v[4]);
     v[5] = hn::MulAdd(product, x[1], hn::NegMulAdd(sum, x[3], x[5]));
   }
 };
@@ -118,8 +112,7 @@ struct ToCells {
     y[0] = hn::Add(m[0], hn::Add(even_p, even_q));
     y[1] = hn::MulAdd(constant<T>(kP), odd_p, hn::Mul(constant<T>(kQ), odd_q));
     y[2] = hn::MulAdd(constant<T>(kP2), even_p, hn::Mul(constant<T>(kQ2), even_q));
-    y[3] = hn::MulAdd(
-        constant<T>(kP2 * kP), odd_p, hn::MulAdd(constant<T>(kQ2 * kQ), odd_q, m[5]));
+    y[3] = hn::MulAdd(constant<T>(kP2 * kP), odd_p, hn::MulAdd(constant<T>(kQ2 * kQ), odd_q, m[5]));
   }
 };
 
@@ -157,9 +150,8 @@ struct ToTaps {
                       s[0],
                       hn::MulAdd(constant<T>(kAtP), even_p, hn::Mul(constant<T>(kAtQ), even_q)));
     w[1] = hn::MulAdd(constant<T>(kAtP * kP), odd_p, hn::Mul(constant<T>(kAtQ * kQ), odd_q));
-    w[2] = hn::MulAdd(constant<T>(kAtP * kP2),
-                      even_p,
-                      hn::MulAdd(constant<T>(kAtQ * kQ2), even_q, s[5]));
+    w[2] = hn::MulAdd(
+        constant<T>(kAtP * kP2), even_p, hn::MulAdd(constant<T>(kAtQ * kQ2), even_q, s[5]));
   }
 };
 
@@ -237,14 +229,14 @@ void read_tiles(const TileRows& tiles,
     const bool rows_inside = row >= image.row0 && row + kSide <= image.row1;
     for (Index j = 0; j < tiles.columns; ++j, dst += products.row_stride) {
       const Index column = j * kTileSide + tiles.first_column;
-      const bool inside = rows_inside && column >= 0 && column + kSide <= image.width &&
-                          image.channels == kBlock;
+      const bool inside =
+          rows_inside && column >= 0 && column + kSide <= image.width && image.channels == kBlock;
       if (!inside) {
         copy_patch<T, kSide>(image, row, column, patch);
       }
-      const T* src = inside ? image.cells + (row - image.row0) * image.row_stride +
-                                  column * image.cell_stride
-                            : patch;
+      const T* src =
+          inside ? image.cells + (row - image.row0) * image.row_stride + column * image.cell_stride
+                 : patch;
       const Index row_stride = inside ? image.row_stride : kSide * kBlock;
       const Index cell_stride = inside ? image.cell_stride : kBlock;
       for (int v = 0; v < kBlockVectors; ++v) {

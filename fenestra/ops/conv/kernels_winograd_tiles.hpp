@@ -1,6 +1,7 @@
 // The vector loops of the transformed convolution: tiles of cells to and from the 36 products of
-// F(4x4, 3x3). Internal: not installed. They know tiles and blocks of channels; kernels_winograd.cpp
-// says which ones. The transforms and their rounding are described in winograd.hpp.
+// F(4x4, 3x3). Internal: not installed. They know tiles and blocks of channels;
+// kernels_winograd.cpp says which ones. The transforms and their rounding are described in
+// winograd.hpp.
 //
 // A block is two vectors of neighbouring channels. What is transformed lies as [product][row][block
 // of channels], rows being tiles, or source channels in the weights.
@@ -61,10 +62,7 @@ struct WinogradLoops {
                       const T* bias,
                       const ImageRows<T>&) = nullptr;
   /// taps: [source channel][tap][block], taps in reverse order where `flipped`.
-  void (*read_weights)(const T* taps,
-                       Index sources,
-                       bool flipped,
-                       const ProductRows<T>&) = nullptr;
+  void (*read_weights)(const T* taps, Index sources, bool flipped, const ProductRows<T>&) = nullptr;
   /// One row of `columns` sums, a multiple of the block, to taps: [tap][columns].
   void (*write_weights)(const ProductRows<const T>&, Index columns, T* taps) = nullptr;
 };
