@@ -15,15 +15,20 @@ function(fenestra_target_defaults target)
                                              VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
-# For targets whose code is mostly template instantiations that run briefly: tests, examples and the
-# tool; what takes time runs in the library. Full optimisation would double their compile time and save nothing.
+# For targets whose code is mostly template instantiations that run briefly: tests and examples; what
+# takes time runs in the library. Full optimisation would double their compile time and save nothing.
 function(fenestra_build_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# For targets that take longer to compile than they ever run: laws, parsing of command lines.
+function(fenestra_build_most_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+endfunction()
+
 # For targets with one generated source per operator: sources that instantiate the same templates
-# cost less than half when a few of them are compiled as one. Those named stay on their own.
+# cost less than half when many of them are compiled as one. Those named stay on their own.
 function(fenestra_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 11)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -64,13 +64,28 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
   Bar fast = bar("Numerics::fast: times faster than strict", 1.6, true);
   Bar scaling = bar("2 threads: times faster than 1, above 10 ms", 1.8, true);
 
-  std::vector<Bar> steps;
+  Bar compiled = bar("compiled: times faster than our eager", 1.0, true);
+  Bar memory = bar("compiled training step: peak memory / torch's", 1.0, false);
+  std::vector<Bar> models;
 
   for (const Result& r : results) {
     const std::string label = r.label();
-    if (const auto needed = r.what.number("step:"); needed && r.direction == 'S' && r.torch) {
-      steps.push_back(bar("training step, times faster than torch: " + label, *needed, true));
-      count(steps.back(), *r.against_torch(), label);
+    const auto model = [&](char direction, std::string_view tag, const std::string& text) {
+      if (const auto needed = r.what.number(tag); needed && r.direction == direction && r.torch) {
+        models.push_back(bar(text + ", times faster than torch: " + label, *needed, true));
+        count(models.back(), *r.against_torch(), label);
+      }
+    };
+    model('S', "step:", "training step");
+    model('C', "compiled:", "compiled training step");
+    model('P', "infer:", "compiled inference");
+    if (r.memory && r.torch_memory) {
+      count(memory, *r.memory / *r.torch_memory, label);
+    }
+    if (r.direction == 'C' || r.direction == 'P') {
+      if (const Result* eager = find(results, r, r.direction == 'C' ? 'S' : 'I', r.threads)) {
+        count(compiled, eager->ours / r.ours, label);
+      }
     }
     if (r.what.has("dense") && r.plain) {
       count(dense, r.ours / *r.plain, label);
@@ -111,9 +126,21 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
   if (const auto ratio = geometric_mean(results, &Result::against_torch)) {
     count(mean, *ratio, "all cases");
   }
-  std::vector<Bar> bars{
-      dense, torch, mean, weak, transposed, pools, share, wide, fast, call, tape, scaling};
-  bars.insert(bars.end(), steps.begin(), steps.end());
+  std::vector<Bar> bars{dense,
+                        torch,
+                        mean,
+                        weak,
+                        transposed,
+                        pools,
+                        share,
+                        wide,
+                        fast,
+                        call,
+                        tape,
+                        scaling,
+                        compiled,
+                        memory};
+  bars.insert(bars.end(), models.begin(), models.end());
   return bars;
 }
 

@@ -13,7 +13,7 @@ namespace fenestra::bench {
 struct Case {
   std::string name;
   std::string op;
-  std::string directions;  ///< letters of "FDWTSI"
+  std::string directions;  ///< letters of "FDWTSICP"
   std::vector<std::string> tags;
   std::string problem;  ///< N stands for the batch
 
@@ -46,7 +46,9 @@ struct Result {
   std::optional<double> plain;  ///< oneDNN, plain tensors in and out
   std::optional<double> any;    ///< oneDNN in its own layout, reorders not counted
   std::optional<double> torch;
-  std::optional<double> strict;  ///< ours under Numerics::strict, where `ours` is fast
+  std::optional<double> strict;        ///< ours under Numerics::strict, where `ours` is fast
+  std::optional<double> memory;        ///< bytes a compiled training step takes at most
+  std::optional<double> torch_memory;  ///< the same of torch
 
   /// How many times faster than the peer; above 1 is ours.
   std::optional<double> against_plain() const;

@@ -110,6 +110,10 @@ Result measure(const Case& what,
     }
     torch.sample(what, direction, r.problem, threads, effort, torch_times);
   }
+  if (ours.memory) {
+    r.memory = ours.memory;
+    r.torch_memory = torch.peak_memory(what, direction, r.problem, threads);
+  }
 
   r.kernel = ours.kernel;
   r.flops = ours.flops;
@@ -168,11 +172,15 @@ void print(const Result& r) {
               number(r.against_torch(), 6, 2).c_str(),
               r.kernel.c_str(),
               r.strict ? (", " + number(r.against_strict(), 0, 2) + " x strict").c_str() : "");
+  if (r.memory && r.torch_memory) {
+    std::printf(
+        "%-33s   peak memory %.1f MB, torch %.1f MB\n", "", *r.memory / 1e6, *r.torch_memory / 1e6);
+  }
   std::fflush(stdout);
 }
 
 void print_summary(const std::vector<Result>& results, const std::vector<Bar>& bars) {
-  std::printf("\ngeometric means: %s x oneDNN (plain), %s x torch\n\nbars (eager)\n",
+  std::printf("\ngeometric means: %s x oneDNN (plain), %s x torch\n\nbars\n",
               number(geometric_mean(results, &Result::against_plain), 0, 2).c_str(),
               number(geometric_mean(results, &Result::against_torch), 0, 2).c_str());
   for (const Bar& bar : bars) {
@@ -224,7 +232,9 @@ nlohmann::json to_json(const std::vector<Result>& results,
                               {"onednn_plain", optional(r.plain)},
                               {"onednn_any", optional(r.any)},
                               {"torch", optional(r.torch)},
-                              {"strict", optional(r.strict)}});
+                              {"strict", optional(r.strict)},
+                              {"memory", optional(r.memory)},
+                              {"torch_memory", optional(r.torch_memory)}});
   }
   for (const Bar& bar : bars) {
     all["bars"].push_back({{"bar", bar.text},

@@ -196,12 +196,10 @@ Work make(const Case& what, char direction, const std::string& problem) {
 }  // namespace
 
 Work make_ours(const Case& what, char direction, const std::string& problem, Numerics numerics) {
-  if (is_model(what)) {
-    return make_model(what, direction, problem);
-  }
   const kernels::ScopedNumerics scope(numerics);
-  Work work = what.is_double() ? make<double>(what, direction, problem)
-                               : make<float>(what, direction, problem);
+  Work work = is_model(what)     ? make_model(what, direction, problem)
+              : what.is_double() ? make<double>(what, direction, problem)
+                                 : make<float>(what, direction, problem);
   if (numerics == Numerics::fast) {
     work.run = [run = std::move(work.run)] {
       const kernels::ScopedNumerics fast(Numerics::fast);

@@ -9,6 +9,21 @@
 
 namespace fenestra::bench {
 
+namespace {
+
+nlohmann::json request_of(const Case& what,
+                          char direction,
+                          const std::string& problem,
+                          int threads) {
+  return {{"op", what.op},
+          {"problem", problem},
+          {"direction", std::string(1, direction)},
+          {"type", what.is_double() ? "f64" : "f32"},
+          {"threads", threads}};
+}
+
+}  // namespace
+
 TorchPeer::TorchPeer(const std::string& script) {
   int requests[2];
   int answers[2];
@@ -53,26 +68,36 @@ void TorchPeer::sample(const Case& what,
   if (version_.empty()) {
     return;
   }
-  const nlohmann::json request = {
-      {"op", what.op},
-      {"problem", problem},
-      {"direction", std::string(1, direction)},
-      {"type", what.is_double() ? "f64" : "f32"},
-      {"threads", threads},
-      {"effort",
-       {{"seconds", effort.seconds}, {"runs", effort.runs}, {"longest", effort.longest}}}};
+  nlohmann::json request = request_of(what, direction, problem, threads);
+  request["effort"] = {
+      {"seconds", effort.seconds}, {"runs", effort.runs}, {"longest", effort.longest}};
+  const nlohmann::json measured = answer(request);
+  for (const double seconds : measured.at("times")) {
+    times.push_back(seconds);
+  }
+}
+
+std::optional<double> TorchPeer::peak_memory(const Case& what,
+                                             char direction,
+                                             const std::string& problem,
+                                             int threads) {
+  if (version_.empty()) {
+    return std::nullopt;
+  }
+  return answer(request_of(what, direction, problem, threads)).at("memory").get<double>();
+}
+
+nlohmann::json TorchPeer::answer(const nlohmann::json& request) {
   const std::string line = request.dump() + "\n";
   std::fwrite(line.data(), 1, line.size(), to_);
   std::fflush(to_);
-  const auto answer = nlohmann::json::parse(read_line(), nullptr, false);
+  auto answer = nlohmann::json::parse(read_line(), nullptr, false);
   if (!answer.is_object()) {
     throw Error(ErrorCode::bad_problem,
                 "bench: torch_peer.py gave no answer to " + request.dump() +
                     "\n  fix: see its message above, or run with --no-torch");
   }
-  for (const double seconds : answer.at("times")) {
-    times.push_back(seconds);
-  }
+  return answer;
 }
 
 std::string TorchPeer::read_line() {

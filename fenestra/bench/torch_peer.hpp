@@ -5,8 +5,10 @@
 #include <fenestra/bench/sample.hpp>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
+#include <nlohmann/json_fwd.hpp>
 
 namespace fenestra::bench {
 
@@ -26,8 +28,14 @@ class TorchPeer {
               int threads,
               const Effort& effort,
               std::vector<double>& times);
+  /// Bytes that a call takes at most, above what stays.
+  std::optional<double> peak_memory(const Case& what,
+                                    char direction,
+                                    const std::string& problem,
+                                    int threads);
 
  private:
+  nlohmann::json answer(const nlohmann::json& request);
   std::string read_line();
 
   std::FILE* to_ = nullptr;

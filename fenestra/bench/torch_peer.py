@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 # Times torch's eager operators for the bench: one request per line on stdin, one answer on stdout,
 # both JSON. A request names operator, problem, direction, type, threads and effort; the answer has
-# the seconds of each run, or nothing where torch has no such operator.
+# the seconds of each run, or nothing where torch has no such operator. Without an effort the answer
+# has the bytes of memory that a call takes.
+import ctypes
+import gc
 import json
 import sys
 import time
@@ -173,13 +176,24 @@ def lenet5():
 
 def model_call(make, sample, fields, direction):
     model, x = make(), random([int(fields["batch"])] + sample, torch.float32)
-    if direction == "I":
+    if direction in "IP":
         model.eval()
 
-        def infer():
-            with torch.inference_mode():
-                model(x)
-        return infer
+        def inferring(net, x):
+            def infer():
+                with torch.inference_mode():
+                    net(x)
+            return infer
+        if direction == "I":
+            return inferring(model, x)
+        # A compiled program is held against the best that torch offers.
+        with torch.inference_mode():
+            scripted = torch.jit.optimize_for_inference(torch.jit.freeze(
+                torch.jit.trace(model, x)))
+        last = dict(memory_format=torch.channels_last)
+        modes = [inferring(model, x), inferring(scripted, x),
+                 inferring(make().eval().to(**last), x.to(**last))]
+        return min(modes, key=lambda call: min(seconds_of(call, 1) for _ in range(4)))
     with torch.no_grad():
         scores = model(x)
     if scores.dim() == 4:
@@ -232,9 +246,26 @@ def sample(call, effort):
     return times
 
 
+def status(field):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field + ":"))
+
+
+def peak_memory(call):
+    """As memory.cpp does it."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before = status("VmRSS")
+    call()
+    call()
+    return status("VmHWM") - before
+
+
 def main():
     print(json.dumps({"version": torch.__version__}), flush=True)
-    made = (None, None)
+    made = None, None
     for line in sys.stdin:
         request = json.loads(line)
         torch.set_num_threads(request["threads"])
@@ -244,8 +275,11 @@ def main():
             call = CALLS.get(request["op"], lambda f, d, t: None)(
                 fields_of(request["problem"]), request["direction"], dtype)
             made = (key, call)
-        times = sample(made[1], request["effort"]) if made[1] else []
-        print(json.dumps({"times": times}), flush=True)
+        if "effort" in request:
+            answer = {"times": sample(made[1], request["effort"]) if made[1] else []}
+        else:
+            answer = {"memory": peak_memory(made[1])}
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

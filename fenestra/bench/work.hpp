@@ -2,10 +2,10 @@
 #pragma once
 
 #include <fenestra/bench/case.hpp>
-
 #include <fenestra/kernels/numerics.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace fenestra::bench {
@@ -13,14 +13,15 @@ namespace fenestra::bench {
 struct Work {
   std::function<void()> run;
   std::string kernel;
-  double flops = 0;  ///< 0 where memory is the limit
-  double bytes = 0;  ///< of all operands, each once
+  double flops = 0;                   ///< 0 where memory is the limit
+  double bytes = 0;                   ///< of all operands, each once
+  std::optional<double> memory = {};  ///< bytes a step takes at most, where it was measured
 };
 
 /// Ours: the eager operator as people call it, plain tensors in and out.
 Work make_ours(const Case& what, char direction, const std::string& problem, Numerics numerics);
 
-/// A whole network of ours: S a training step, I inference.
+/// A whole network of ours: S a training step, I inference; C and P the same, compiled.
 bool is_model(const Case& what);
 Work make_model(const Case& what, char direction, const std::string& problem);
 

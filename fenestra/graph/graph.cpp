@@ -79,6 +79,18 @@ std::vector<NodeId> Graph::given() const {
   return result;
 }
 
+std::optional<Split> Graph::split(NodeId id) const {
+  const Node& of = node(id);
+  if (!of.operation || of.shape.rank() == 0) {
+    return std::nullopt;
+  }
+  std::vector<Shape> shapes;
+  for (const NodeId input : of.in) {
+    shapes.push_back(node(input).shape);
+  }
+  return of.operation->split(shapes);
+}
+
 SelectionType Graph::selection_type(NodeId id) const {
   const Node& n = node(id);
   if (n.type != DataType::index) {
@@ -213,6 +225,34 @@ void verify_constant(const Graph& graph, NodeId id) {
   }
 }
 
+void verify_group(const Graph& graph, const Group& group) {
+  if (group.members.empty() || group.piece < 1) {
+    throw Error(ErrorCode::invalid_extent, "graph: a group is empty");
+  }
+  const auto is_member = [&](NodeId id) {
+    return std::binary_search(group.members.begin(), group.members.end(), id);
+  };
+  for (const NodeId id : group.members) {
+    if (id < 0 || id >= graph.size() || !graph.node(id).operation) {
+      throw Error(ErrorCode::foreign_variable,
+                  "graph: a group names " + reference(id) + ", which is no operation");
+    }
+    const Node& node = graph.node(id);
+    const std::optional<Split> split = graph.split(id);
+    if (!split || node.shape[0] != group.samples) {
+      complain(graph,
+               id,
+               ErrorCode::shape_mismatch,
+               "is in a group of " + std::to_string(group.samples) + " samples");
+    }
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      if (!split->in[i] && is_member(node.in[i])) {
+        complain(graph, id, ErrorCode::foreign_variable, "reads one of its group whole");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string to_string(const Graph& graph) {
@@ -230,6 +270,14 @@ std::string to_string(const Graph& graph) {
       text += ", " + std::to_string(range.least) + " to " + std::to_string(range.limit - 1);
     }
     text += "\n";
+  }
+  for (const Group& group : graph.groups()) {
+    text += "group";
+    for (const NodeId id : group.members) {
+      text += " " + reference(id);
+    }
+    text += ": " + std::to_string(group.samples) + " samples, " + std::to_string(group.piece) +
+            " at a time\n";
   }
   for (const Output& output : graph.outputs()) {
     text += "output \"" + output.name + "\" = " + reference(output.node) +
@@ -251,6 +299,9 @@ void verify(const Graph& graph) {
     } else if ((node.kind == NodeKind::data) != (node.type == DataType::index)) {
       complain(graph, id, ErrorCode::dtype_mismatch, "data are indices, and nothing else is");
     }
+  }
+  for (const Group& group : graph.groups()) {
+    verify_group(graph, group);
   }
   std::vector<bool> overwritten(static_cast<std::size_t>(graph.size()));
   for (const Output& output : graph.outputs()) {

@@ -10,6 +10,7 @@
 #include <fenestra/tensor/tensor.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -64,6 +65,8 @@ struct Node {
   bool is_given() const {
     return kind == NodeKind::input || kind == NodeKind::data || kind == NodeKind::parameter;
   }
+  /// Whether something happens at it: it is an operation and no alias.
+  bool runs() const { return kind == NodeKind::operation && !operation->aliases_input(); }
   Index elements() const { return shape.elements().value_or(0); }
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * bytes_of(type); }
 };
@@ -72,6 +75,18 @@ struct Output {
   NodeId node = kNoNode;
   std::string name;
   NodeId overwrites = kNoNode;  ///< a parameter whose memory receives it at the end of the run
+};
+
+/// Operations that run together, `piece` of their samples at a time: what they hand to each other
+/// stays in a cache, and what only they read never takes memory for all samples.
+struct Group {
+  std::vector<NodeId> members;  ///< ascending; no other operation that runs lies between them
+  Index samples = 0;            ///< the extent of axis 0 of every member
+  Index piece = 0;
+
+  NodeId first() const { return members.front(); }
+  NodeId last() const { return members.back(); }
+  Index pieces() const { return (samples + piece - 1) / piece; }
 };
 
 class FENESTRA_API Graph {
@@ -92,15 +107,20 @@ class FENESTRA_API Graph {
                        std::vector<NodeId> data = {});
   void add_output(NodeId node, std::string name, NodeId overwrites = kNoNode);
   void clear_outputs() { outputs_.clear(); }
+  /// Groups come last: copying a graph drops them.
+  void add_group(Group group) { groups_.push_back(std::move(group)); }
   /// A reader of integer data states what it takes; a no-op on indices that the graph computes.
   void restrict_data(NodeId node, DataRange range);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   const std::vector<Output>& outputs() const { return outputs_; }
+  const std::vector<Group>& groups() const { return groups_; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   /// What a run is given, in the order in which it was added.
   std::vector<NodeId> given() const;
+  /// How an operation meets its samples; none of other nodes.
+  std::optional<Split> split(NodeId id) const;
   /// Form and shape of what a reader of `node` in `data` sees.
   SelectionType selection_type(NodeId node) const;
   /// A node appended as it is, by passes that copy.
@@ -109,6 +129,7 @@ class FENESTRA_API Graph {
  private:
   std::vector<Node> nodes_;
   std::vector<Output> outputs_;
+  std::vector<Group> groups_;
 };
 
 /// The graph in words, one node to a line; equal graphs print equally.
@@ -117,7 +138,7 @@ FENESTRA_API std::string to_string(const Graph& graph);
 /// Throws `foreign_variable` or `shape_mismatch`, naming the node, where an invariant does not
 /// hold: inputs come before their readers, values are read as values and indices as indices, shapes
 /// and types are those the operations compute, outputs exist, only parameters are overwritten, each
-/// once.
+/// once; members of a group treat samples one by one and read nothing of each other whole.
 FENESTRA_API void verify(const Graph& graph);
 
 }  // namespace fenestra::graph

@@ -1,9 +1,11 @@
 // Lifetimes and placement. Memory that lives longest at its size is placed first, each as low as
 // what overlaps it in time allows.
 #include <fenestra/base/memory.hpp>
+#include <fenestra/graph/lifetimes.hpp>
 #include <fenestra/graph/plan.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +23,22 @@ struct Interval {
   NodeId first = 0;
   NodeId last = 0;
   std::size_t offset = 0;
+};
+
+/// What wants memory, and for whom.
+class Wishes {
+ public:
+  void add(std::size_t bytes, NodeId first, NodeId last, const Place& kind, Place* owner) {
+    *owner = kind;
+    intervals_.push_back({aligned(bytes), first, last, 0});
+    owners_.push_back(owner);
+  }
+  /// Tells every owner its offset and returns the bytes of all.
+  std::size_t grant();
+
+ private:
+  std::vector<Interval> intervals_;
+  std::vector<Place*> owners_;
 };
 
 /// Gives every interval an offset and returns the bytes of all.
@@ -55,120 +73,13 @@ std::size_t place(std::vector<Interval>& intervals) {
   return total;
 }
 
-/// Which nodes share memory, and from when to when it is needed.
-class Lifetimes {
- public:
-  explicit Lifetimes(const Graph& graph)
-      : graph_(graph), memory_(static_cast<std::size_t>(graph.size())) {
-    for (NodeId id = 0; id < graph.size(); ++id) {
-      at(id).root = id;
-    }
-    join_aliases();
-    find_uses();
-    join_overwritten();
+std::size_t Wishes::grant() {
+  const std::size_t total = place(intervals_);
+  for (std::size_t i = 0; i < intervals_.size(); ++i) {
+    owners_[i]->offset = intervals_[i].offset;
   }
-
-  /// The node whose memory holds the result of `id`.
-  NodeId root(NodeId id) const { return at(id).root; }
-  /// The last node that reads memory of root `id`; the graph's size for outputs.
-  NodeId last_use(NodeId id) const { return at(id).last_use; }
-  /// The last node that reads the workspace of `id`, kNoNode where none does.
-  NodeId workspace_last(NodeId id) const { return at(id).workspace_last; }
-
-  /// Whether `id` may write its result over the memory of root `root`: it reads it only where that
-  /// is permitted, and nobody reads it later.
-  bool may_overwrite(NodeId id, NodeId over) const {
-    const Node& node = graph_.node(id);
-    if (!node.operation || node.operation->aliases_input() || last_use(over) != id) {
-      return false;
-    }
-    bool reads = false;
-    for (std::size_t i = 0; i < node.in.size(); ++i) {
-      if (root(node.in[i]) != over) {
-        continue;
-      }
-      if (!node.operation->may_overwrite(static_cast<int>(i)) ||
-          graph_.node(node.in[i]).shape != node.shape) {
-        return false;
-      }
-      reads = true;
-    }
-    return reads && std::none_of(node.data.begin(), node.data.end(), [&](NodeId data) {
-             return graph_.node(data).type == DataType::index && root(data) == over;
-           });
-  }
-
- private:
-  struct Memory {
-    NodeId root = kNoNode;
-    NodeId last_use = kNoNode;
-    NodeId workspace_last = kNoNode;
-  };
-
-  Memory& at(NodeId id) { return memory_[static_cast<std::size_t>(id)]; }
-  const Memory& at(NodeId id) const { return memory_[static_cast<std::size_t>(id)]; }
-
-  void join_aliases() {
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      const Node& node = graph_.node(id);
-      if (node.operation && node.operation->aliases_input()) {
-        at(id).root = root(node.in[0]);
-      }
-    }
-  }
-  void find_uses() {
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      const Node& node = graph_.node(id);
-      at(root(id)).last_use = std::max(last_use(root(id)), id);
-      if (node.operation && node.operation->aliases_input()) {
-        continue;  // moves nothing
-      }
-      for (const NodeId input : node.in) {
-        at(root(input)).last_use = id;
-      }
-      for (const NodeId input : node.data) {
-        if (graph_.node(input).type == DataType::index) {
-          at(root(input)).last_use = id;
-        } else {
-          at(input).workspace_last = id;
-        }
-      }
-    }
-    for (const Output& output : graph_.outputs()) {
-      at(root(output.node)).last_use = graph_.size();
-    }
-  }
-  /// Whether the result of `id` replaces a parameter that it may be written over at once.
-  bool is_written_home(NodeId id) const {
-    return std::any_of(graph_.outputs().begin(), graph_.outputs().end(), [&](const Output& output) {
-      return output.node == id && output.overwrites != kNoNode &&
-             may_overwrite(id, output.overwrites);
-    });
-  }
-  void join_overwritten() {
-    for (NodeId id = 0; id < graph_.size(); ++id) {
-      const Node& node = graph_.node(id);
-      // An alias follows the memory that its source has now.
-      if (node.operation && node.operation->aliases_input()) {
-        at(id).root = root(node.in[0]);
-      }
-      if (root(id) != id || is_written_home(id)) {
-        continue;
-      }
-      for (const NodeId input : node.in) {
-        const NodeId over = root(input);
-        if (graph_.node(over).kind == NodeKind::operation && may_overwrite(id, over)) {
-          at(id).root = over;
-          at(over).last_use = last_use(id);
-          break;
-        }
-      }
-    }
-  }
-
-  const Graph& graph_;
-  std::vector<Memory> memory_;
-};
+  return total;
+}
 
 std::size_t workspace_bytes(const SelectionType& type) {
   const auto elements = static_cast<std::size_t>(type.shape.elements().value_or(0));
@@ -182,20 +93,60 @@ std::string place_text(const Place& place) {
     case Place::Kind::given: return "given " + std::to_string(place.index);
     case Place::Kind::output: return "output " + std::to_string(place.index);
     case Place::Kind::constant: return "constant";
+    case Place::Kind::lane: return "lane @" + std::to_string(place.offset);
   }
   return "";
 }
 
 }  // namespace
 
-Plan::Plan(Graph graph) : graph_(std::move(graph)), given_(graph_.given()) {
+Plan::Plan(Graph graph, int lanes) : graph_(std::move(graph)), given_(graph_.given()) {
   const auto count = static_cast<std::size_t>(graph_.size());
   const Lifetimes lifetimes(graph_);
   results_.resize(count);
   workspaces_.resize(count);
+  choose_kernels(lifetimes, lanes);
+  std::vector<Place> roots = place_outputs(lifetimes);
+  place_lanes(lifetimes, roots);
+  place_arena(lifetimes, roots);
+  for (NodeId id = 0; id < graph_.size(); ++id) {
+    results_[static_cast<std::size_t>(id)] = roots[static_cast<std::size_t>(lifetimes.root(id))];
+  }
+}
 
+void Plan::choose_kernels(const Lifetimes& lifetimes, int lanes) {
+  for (const Group& group : graph_.groups()) {
+    loops_.push_back({.samples = group.samples,
+                      .piece = group.piece,
+                      .lanes = std::min<Index>(lanes, group.pieces()),
+                      .memory = {}});
+  }
+  for (NodeId id = 0; id < graph_.size(); ++id) {
+    const Node& node = graph_.node(id);
+    if (!node.runs()) {
+      continue;
+    }
+    Step step{id, nullptr, nullptr, {}};
+    if (const Index group = lifetimes.group(id); group >= 0) {
+      PieceLoop& loop = loops_[static_cast<std::size_t>(group)];
+      step.kernel = node.operation->piece(loop.piece)->prepare();
+      if (const Index rest = loop.samples % loop.piece; rest > 0) {
+        step.rest = node.operation->piece(rest)->prepare();
+      }
+      if (loop.end == 0) {
+        loop.first = steps_.size();
+      }
+      loop.end = steps_.size() + 1;
+    } else {
+      step.kernel = node.operation->prepare();
+    }
+    steps_.push_back(std::move(step));
+  }
+}
+
+std::vector<Place> Plan::place_outputs(const Lifetimes& lifetimes) {
   // What others own.
-  std::vector<Place> roots(count);
+  std::vector<Place> roots(results_.size());
   for (std::size_t i = 0; i < given_.size(); ++i) {
     roots[static_cast<std::size_t>(given_[i])] = {Place::Kind::given, static_cast<Index>(i), 0};
   }
@@ -216,8 +167,7 @@ Plan::Plan(Graph graph) : graph_(std::move(graph)), given_(graph_.given()) {
         place = {Place::Kind::output, static_cast<Index>(i), 0};
         continue;
       }
-      if (lifetimes.last_use(output.overwrites) < root ||
-          lifetimes.may_overwrite(root, output.overwrites)) {
+      if (lifetimes.may_replace(root, output.overwrites)) {
         place = roots[static_cast<std::size_t>(output.overwrites)];
         continue;
       }
@@ -238,41 +188,67 @@ Plan::Plan(Graph graph) : graph_(std::move(graph)), given_(graph_.given()) {
     };
     return !overwrites(a) && overwrites(b);
   });
+  return roots;
+}
 
-  std::vector<Interval> intervals;
-  std::vector<Place*> owners;
-  const auto want = [&](std::size_t bytes, NodeId first, NodeId last, Place* owner) {
-    owner->kind = Place::Kind::arena;
-    intervals.push_back({aligned(bytes), first, last, 0});
-    owners.push_back(owner);
-  };
-  for (NodeId id = 0; id < graph_.size(); ++id) {
-    const Node& node = graph_.node(id);
-    if (node.kind != NodeKind::operation || node.operation->aliases_input()) {
-      continue;
+void Plan::place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots) {
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    PieceLoop& loop = loops_[i];
+    const Place lane{Place::Kind::lane, static_cast<Index>(i), 0};
+    const auto part = [&](std::size_t bytes) {
+      return bytes / static_cast<std::size_t>(loop.samples) * static_cast<std::size_t>(loop.piece);
+    };
+    Wishes wishes;
+    for (std::size_t s = loop.first; s < loop.end; ++s) {
+      Step& step = steps_[s];
+      const NodeId id = step.node;
+      const Node& node = graph_.node(id);
+      const auto at = static_cast<std::size_t>(id);
+      if (lifetimes.root(id) == id && lifetimes.is_local(id)) {
+        wishes.add(part(node.bytes()), id, lifetimes.local_last(id), lane, &roots[at]);
+      }
+      if (const NodeId last = lifetimes.local_workspace_last(id);
+          last != kNoNode && lifetimes.has_local_workspace(id)) {
+        wishes.add(part(workspace_bytes(node.workspace)), id, last, lane, &workspaces_[at]);
+      }
+      if (const std::size_t bytes = step.scratch_bytes(); bytes > 0) {
+        wishes.add(bytes, id, id, lane, &step.scratch);
+      }
     }
-    steps_.push_back({id, node.operation->prepare(), {}});
+    loop.lane_bytes = aligned(wishes.grant());
   }
+}
+
+void Plan::place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots) {
+  constexpr Place kArena{Place::Kind::arena, 0, 0};
+  Wishes wishes;
   for (Step& step : steps_) {
-    const Node& node = graph_.node(step.node);
-    const auto at = static_cast<std::size_t>(step.node);
-    if (lifetimes.root(step.node) == step.node && roots[at].kind == Place::Kind::none) {
-      want(node.bytes(), step.node, lifetimes.last_use(step.node), &roots[at]);
+    const NodeId id = step.node;
+    const Node& node = graph_.node(id);
+    const auto at = static_cast<std::size_t>(id);
+    if (lifetimes.root(id) == id && roots[at].kind == Place::Kind::none) {
+      wishes.add(node.bytes(), lifetimes.first(id), lifetimes.last(id), kArena, &roots[at]);
     }
-    if (const NodeId last = lifetimes.workspace_last(step.node); last != kNoNode) {
-      want(workspace_bytes(node.workspace), step.node, last, &workspaces_[at]);
+    if (const NodeId last = lifetimes.workspace_last(id);
+        last != kNoNode && workspaces_[at].kind == Place::Kind::none) {
+      wishes.add(
+          workspace_bytes(node.workspace), lifetimes.first(id), last, kArena, &workspaces_[at]);
     }
-    if (const std::size_t bytes = step.kernel->scratch_bytes(); bytes > 0) {
-      want(bytes, step.node, step.node, &step.scratch);
+    if (const std::size_t bytes = step.scratch_bytes();
+        bytes > 0 && step.scratch.kind == Place::Kind::none) {
+      wishes.add(bytes, id, id, kArena, &step.scratch);
     }
   }
-  arena_bytes_ = place(intervals);
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
-    owners[i]->offset = intervals[i].offset;
+  for (PieceLoop& loop : loops_) {
+    if (loop.lane_bytes > 0) {
+      wishes.add(loop.lane_bytes * static_cast<std::size_t>(loop.lanes),
+                 steps_[loop.first].node,
+                 steps_[loop.end - 1].node,
+                 kArena,
+                 &loop.memory);
+    }
   }
-  for (NodeId id = 0; id < graph_.size(); ++id) {
-    results_[static_cast<std::size_t>(id)] = roots[static_cast<std::size_t>(lifetimes.root(id))];
-  }
+  arena_bytes_ = wishes.grant();
 }
 
 std::size_t Plan::constant_bytes() const {
@@ -291,10 +267,21 @@ Index Plan::multiply_adds() const {
   return total;
 }
 
-std::string to_string(const Plan& plan) {
+std::string to_string(const Plan& plan, std::span<const double> seconds) {
   std::string text;
-  for (const Step& step : plan.steps()) {
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const auto line = [&](std::size_t s) {
+    const Step& step = plan.steps()[s];
     const Node& node = plan.graph().node(step.node);
+    if (!seconds.empty()) {
+      char time[64];
+      std::snprintf(time,
+                    sizeof time,
+                    "%10.1f us %5.1f %%  ",
+                    seconds[s] * 1e6,
+                    total > 0 ? 100 * seconds[s] / total : 0.0);
+      text += time;
+    }
     text += "%" + std::to_string(step.node) + " " + std::string(node.operation->name());
     if (!step.kernel->name().empty()) {
       text += " by " + std::string(step.kernel->name());
@@ -305,13 +292,28 @@ std::string to_string(const Plan& plan) {
               place_text(plan.workspace(step.node));
     }
     if (step.scratch.kind != Place::Kind::none) {
-      text += ", scratch " + std::to_string(step.kernel->scratch_bytes()) + " bytes " +
+      text += ", scratch " + std::to_string(step.scratch_bytes()) + " bytes " +
               place_text(step.scratch);
     }
     if (const Index work = node.operation->multiply_adds(); work > 0) {
       text += ", " + std::to_string(work) + " multiply-adds";
     }
     text += "\n";
+  };
+  auto loop = plan.loops().begin();
+  for (std::size_t s = 0; s < plan.steps().size(); ++s) {
+    if (loop != plan.loops().end() && s == loop->end) {
+      ++loop;
+    }
+    const bool inside = loop != plan.loops().end() && s >= loop->first;
+    if (inside && s == loop->first) {
+      text += "in " + std::to_string(loop->pieces()) + " pieces of " + std::to_string(loop->piece) +
+              " samples, " + std::to_string(loop->lanes) + (loop->lanes == 1 ? " lane" : " lanes") +
+              " of " + std::to_string(loop->lane_bytes) + " bytes " + place_text(loop->memory) +
+              "\n";
+    }
+    text += inside ? "  " : "";
+    line(s);
   }
   for (const OutputCopy& copy : plan.copies()) {
     text +=

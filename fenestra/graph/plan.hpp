@@ -2,18 +2,23 @@
 //
 // Results, workspaces and scratch share one arena by lifetime. A result lies where an input lay
 // that dies with the node and that the operation may overwrite, or in the caller's memory where it
-// is an output. A plan is immutable and may be shared between threads.
+// is an output. Groups run in lanes, each with memory of its own for what only the group sees. A
+// plan is immutable and may be shared between threads.
 #pragma once
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/graph/graph.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace fenestra::graph {
+
+class Lifetimes;
 
 struct Place {
   enum class Kind {
@@ -22,6 +27,7 @@ struct Place {
     given,     ///< what a run is given, number `index`
     output,    ///< memory for output number `index`
     constant,  ///< of node `index`
+    lane,      ///< at `offset` in the memory of each lane of group number `index`
   };
   Kind kind = Kind::none;
   Index index = 0;
@@ -33,8 +39,26 @@ struct Place {
 /// What happens to one node; nothing for what is given, constants and aliases.
 struct Step {
   NodeId node = kNoNode;
-  std::unique_ptr<const Kernel> kernel;
+  std::unique_ptr<const Kernel> kernel;  ///< of a piece, for members of a group
+  std::unique_ptr<const Kernel> rest;    ///< of the last piece, where that is smaller
   Place scratch;
+
+  std::size_t scratch_bytes() const {
+    return std::max(kernel->scratch_bytes(), rest ? rest->scratch_bytes() : 0);
+  }
+};
+
+/// Consecutive steps that run for one piece of the samples after another.
+struct PieceLoop {
+  std::size_t first = 0;  ///< of the steps
+  std::size_t end = 0;
+  Index samples = 0;
+  Index piece = 0;
+  Index lanes = 1;  ///< lane l runs the pieces l, l + lanes, ...
+  std::size_t lane_bytes = 0;
+  Place memory;  ///< of all lanes
+
+  Index pieces() const { return (samples + piece - 1) / piece; }
 };
 
 /// An output that is no buffer of its own: copied after the last step.
@@ -45,12 +69,13 @@ struct OutputCopy {
 
 class FENESTRA_API Plan {
  public:
-  /// The graph must have been verified.
-  explicit Plan(Graph graph);
+  /// The graph must have been verified. At most `lanes` pieces of a group are computed at once.
+  explicit Plan(Graph graph, int lanes = 1);
 
   const Graph& graph() const { return graph_; }
   const std::vector<NodeId>& given() const { return given_; }
   const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<PieceLoop>& loops() const { return loops_; }
   const std::vector<OutputCopy>& copies() const { return copies_; }
   const Place& result(NodeId id) const { return results_[static_cast<std::size_t>(id)]; }
   /// None where nobody reads it.
@@ -61,16 +86,23 @@ class FENESTRA_API Plan {
   Index multiply_adds() const;
 
  private:
+  void choose_kernels(const Lifetimes& lifetimes, int lanes);
+  std::vector<Place> place_outputs(const Lifetimes& lifetimes);
+  void place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots);
+  void place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots);
+
   Graph graph_;
   std::vector<NodeId> given_;
   std::vector<Step> steps_;
+  std::vector<PieceLoop> loops_;
   std::vector<OutputCopy> copies_;
   std::vector<Place> results_;
   std::vector<Place> workspaces_;
   std::size_t arena_bytes_ = 0;
 };
 
-/// The plan in words: one line per step with its kernel and places, then the totals.
-FENESTRA_API std::string to_string(const Plan& plan);
+/// The plan in words: one line per step with its kernel and places, then the totals. `seconds`, one
+/// for each step or none, are shown where they are given.
+FENESTRA_API std::string to_string(const Plan& plan, std::span<const double> seconds = {});
 
 }  // namespace fenestra::graph

@@ -1,6 +1,11 @@
 // Compiling, binding and running.
 #include <fenestra/base/memory.hpp>
+#include <fenestra/base/parallel.hpp>
 #include <fenestra/graph/differentiate.hpp>
+#include <fenestra/graph/execution.hpp>
+#include <fenestra/graph/fold.hpp>
+#include <fenestra/graph/fuse.hpp>
+#include <fenestra/graph/layouts.hpp>
 #include <fenestra/graph/program.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
@@ -11,154 +16,6 @@
 #include <utility>
 
 namespace fenestra {
-
-namespace graph {
-
-namespace {
-
-const void* constant_data(const Node& node) {
-  if (const auto* f32 = std::get_if<Tensor<float>>(&node.constant)) {
-    return f32->data();
-  }
-  if (const auto* f64 = std::get_if<Tensor<double>>(&node.constant)) {
-    return f64->data();
-  }
-  const Selection& selection = std::get<Selection>(node.constant);
-  return selection.is_compact() ? static_cast<const void*>(selection.taps().data())
-                                : selection.indices().data();
-}
-
-Selection view_of(const SelectionType& type, const void* data) {
-  if (type.form == SelectionForm::taps) {
-    return Tensor<std::uint8_t>::view(static_cast<const std::uint8_t*>(data), type.shape);
-  }
-  return Tensor<Index>::view(static_cast<const Index*>(data), type.shape);
-}
-
-SelectionBuffer buffer_of(const SelectionType& type, void* data) {
-  if (type.form == SelectionForm::taps) {
-    return {nullptr, static_cast<std::uint8_t*>(data)};
-  }
-  return {static_cast<Index*>(data), nullptr};
-}
-
-}  // namespace
-
-template <class T>
-Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
-    : plan_(std::move(plan)),
-      arena_(arena),
-      given_(plan_->given().size()),
-      outputs_(plan_->graph().outputs().size()) {
-  const Graph& graph = plan_->graph();
-  // Where a pointer is not known yet the view stands on null, with the shape that it will have.
-  for (const Step& step : plan_->steps()) {
-    const Node& node = graph.node(step.node);
-    for (const NodeId input : node.in) {
-      const Place& place = plan_->result(input);
-      if (Binding* follows = binding(place)) {
-        follows->tensors.push_back(tensors_.size());
-      }
-      tensors_.push_back(
-          Tensor<T>::view(static_cast<const T*>(address(place)), graph.node(input).shape));
-    }
-    for (const NodeId input : node.data) {
-      const bool own = graph.node(input).type == DataType::index;
-      const Place& place = own ? plan_->result(input) : plan_->workspace(input);
-      if (Binding* follows = binding(place)) {
-        follows->selections.push_back(selections_.size());
-      }
-      selections_.push_back(view_of(graph.selection_type(input), address(place)));
-    }
-  }
-  std::size_t tensor = 0;
-  std::size_t selection = 0;
-  for (const Step& step : plan_->steps()) {
-    const Node& node = graph.node(step.node);
-    Call call;
-    call.in = tensors_.data() + tensor;
-    call.count = node.in.size();
-    call.data = std::span<const Selection>(selections_).subspan(selection, node.data.size());
-    tensor += node.in.size();
-    selection += node.data.size();
-    const Place& place = plan_->result(step.node);
-    if (Binding* follows = binding(place)) {
-      follows->results.push_back(calls_.size());
-    }
-    call.out = address(place);
-    if (plan_->workspace(step.node).kind != Place::Kind::none) {
-      call.workspace = buffer_of(node.workspace, address(plan_->workspace(step.node)));
-    }
-    call.scratch = address(step.scratch);
-    calls_.push_back(call);
-  }
-}
-
-template <class T>
-void* Execution<T>::address(const Place& place) const {
-  switch (place.kind) {
-    case Place::Kind::arena: return arena_ + place.offset;
-    case Place::Kind::constant:
-      return const_cast<void*>(constant_data(plan_->graph().node(place.index)));
-    default: return nullptr;
-  }
-}
-
-template <class T>
-typename Execution<T>::Binding* Execution<T>::binding(const Place& place) {
-  switch (place.kind) {
-    case Place::Kind::given: return &given_[static_cast<std::size_t>(place.index)];
-    case Place::Kind::output: return &outputs_[static_cast<std::size_t>(place.index)];
-    default: return nullptr;
-  }
-}
-
-template <class T>
-void Execution<T>::bind(Binding& binding, const void* pointer) noexcept {
-  if (binding.now == pointer) {
-    return;
-  }
-  binding.now = pointer;
-  for (const std::size_t slot : binding.tensors) {
-    tensors_[slot] = Tensor<T>::view(static_cast<const T*>(pointer), tensors_[slot].shape());
-  }
-  for (const std::size_t slot : binding.selections) {
-    selections_[slot] = view_of(selections_[slot].type(), pointer);
-  }
-  for (const std::size_t slot : binding.results) {
-    calls_[slot].out = const_cast<void*>(pointer);
-  }
-}
-
-template <class T>
-void Execution<T>::run(std::span<const void* const> given,
-                       std::span<void* const> outputs) noexcept {
-  for (std::size_t i = 0; i < given_.size(); ++i) {
-    bind(given_[i], given[i]);
-  }
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    bind(outputs_[i], outputs[i]);
-  }
-  const std::vector<Step>& steps = plan_->steps();
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    steps[i].kernel->run(calls_[i]);
-  }
-  for (const OutputCopy& copy : plan_->copies()) {
-    const Output& output = plan_->graph().outputs()[static_cast<std::size_t>(copy.output)];
-    const Place& from = plan_->result(copy.node);
-    const Binding* source = binding(from);
-    const void* data = source != nullptr ? source->now : address(from);
-    void* to = outputs[static_cast<std::size_t>(copy.output)];
-    if (output.overwrites != kNoNode) {
-      to = const_cast<void*>(binding(plan_->result(output.overwrites))->now);
-    }
-    if (const std::size_t bytes = plan_->graph().node(copy.node).bytes(); bytes > 0) {
-      std::memcpy(to, data, bytes);
-    }
-  }
-}
-
-}  // namespace graph
 
 namespace {
 
@@ -172,11 +29,30 @@ std::string form_name(ProgramForm form) {
   return "";
 }
 
-std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph) {
+std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
+                                             const CompileOptions& options) {
+  const int lanes = options.threads > 0 ? options.threads : threads();
   graph::verify(graph);
-  graph::Graph ordered = graph::update_early(graph::simplify(graph));
-  graph::verify(ordered);
-  return std::make_shared<const graph::Plan>(std::move(ordered));
+  graph::Graph result = graph::simplify(graph);
+  const auto pass = [&](graph::Graph next) {
+    result = std::move(next);
+    graph::verify(result);
+  };
+  if (options.fold) {
+    pass(graph::fold_scales(result));
+    result = graph::simplify(result);
+  }
+  if (options.layouts) {
+    pass(graph::choose_layouts(result));
+  }
+  pass(graph::read_soon(result));
+  pass(graph::update_early(result));
+  if (options.fuse) {
+    graph::FuseOptions fuse = *options.fuse;
+    fuse.lanes = lanes;
+    pass(graph::fuse(result, fuse));
+  }
+  return std::make_shared<const graph::Plan>(std::move(result), lanes);
 }
 
 std::vector<graph::NodeId> chosen(const graph::Graph& graph, const CompileOptions& options) {
@@ -254,9 +130,16 @@ Context<T>::Context(const Program<T>& program) : bytes_(program.peak_bytes()) {
 }
 
 template <class T>
+Context<T>::~Context() = default;
+template <class T>
+Context<T>::Context(Context&&) noexcept = default;
+template <class T>
+Context<T>& Context<T>::operator=(Context&&) noexcept = default;
+
+template <class T>
 Program<T>::Program(const graph::Graph& graph, const CompileOptions& options) {
   const auto set = [&](ProgramForm form, const graph::Graph& of) {
-    plans_[static_cast<std::size_t>(form)] = make_plan(of);
+    plans_[static_cast<std::size_t>(form)] = make_plan(of, options);
   };
   for (const graph::Node& node : graph.nodes()) {
     if (node.type != graph::DataType::index && node.type != graph::DataTypeOf<T>::value) {
@@ -331,7 +214,8 @@ template <class T>
 void Program<T>::execute(ProgramForm form,
                          Context<T>& context,
                          std::span<const Given> given,
-                         std::span<Tensor<T>> results) const {
+                         std::span<Tensor<T>> results,
+                         std::span<double> seconds) const {
   const graph::Plan& plan = this->plan(form);
   const graph::Graph& graph = plan.graph();
   const auto& execution = context.executions_[static_cast<std::size_t>(form)];
@@ -390,7 +274,17 @@ void Program<T>::execute(ProgramForm form,
     }
     context.outputs_.push_back(results[next++].mutable_data());
   }
-  execution->run(context.given_, context.outputs_);
+  execution->run(context.given_, context.outputs_, seconds);
+}
+
+template <class T>
+std::vector<double> Program<T>::profile(ProgramForm form,
+                                        Context<T>& context,
+                                        std::span<const Given> given,
+                                        std::span<Tensor<T>> results) const {
+  std::vector<double> seconds(plan(form).steps().size());
+  execute(form, context, given, results, seconds);
+  return seconds;
 }
 
 template <class T>

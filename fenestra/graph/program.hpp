@@ -7,12 +7,14 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/plan.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -37,6 +39,17 @@ struct CompileOptions {
   /// What to differentiate by: numbers of inputs and parameters in the order in which a run is
   /// given them, data not counted. Empty: all of them.
   std::vector<std::size_t> wrt = {};
+  /// Threads that work on pieces of a batch side by side; 0: as many as `threads()` says when it is
+  /// compiled.
+  int threads = 0;
+  /// Whether what scales and shifts channels becomes part of the weights before it, see
+  /// graph/fold.hpp; bits differ from eager evaluation then.
+  bool fold = true;
+  /// Whether values may lie in other layouts between operations that are faster so, see
+  /// graph/layouts.hpp.
+  bool layouts = true;
+  /// How operations are run together; none: each on its own.
+  std::optional<graph::FuseOptions> fuse = graph::FuseOptions{};
 };
 
 /// A tensor that a run reads, or also writes where it was given as a variable.
@@ -69,39 +82,8 @@ class Given {
 };
 
 namespace graph {
-
-/// A plan with its pointers filled in.
 template <class T>
-class Execution {
- public:
-  Execution(std::shared_ptr<const Plan> plan, std::byte* arena);
-  /// One pointer for each thing given and for each output; those of overwriting outputs are not
-  /// read.
-  void run(std::span<const void* const> given, std::span<void* const> outputs) noexcept;
-  const Plan* plan() const { return plan_.get(); }
-
- private:
-  /// The slots that follow a pointer of the caller.
-  struct Binding {
-    const void* now = nullptr;
-    std::vector<std::size_t> tensors;
-    std::vector<std::size_t> selections;
-    std::vector<std::size_t> results;  ///< calls that write there
-  };
-
-  void bind(Binding& binding, const void* pointer) noexcept;
-  void* address(const Place& place) const;
-  Binding* binding(const Place& place);
-
-  std::shared_ptr<const Plan> plan_;
-  std::byte* arena_;
-  std::vector<Tensor<T>> tensors_;
-  std::vector<Selection> selections_;
-  std::vector<Call> calls_;
-  std::vector<Binding> given_;
-  std::vector<Binding> outputs_;
-};
-
+class Execution;
 }  // namespace graph
 
 namespace detail {
@@ -125,6 +107,9 @@ template <class T>
 class FENESTRA_API Context {
  public:
   explicit Context(const Program<T>& program);
+  ~Context();
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
 
   std::size_t bytes() const { return bytes_; }
 
@@ -154,6 +139,13 @@ class FENESTRA_API Program {
   std::vector<Shape> result_shapes(ProgramForm form = ProgramForm::run) const;
   /// Nodes, kernels, places and totals of a form, for people.
   std::string explain(ProgramForm form = ProgramForm::run) const;
+
+  /// Runs a form once and says how long each of its steps took, in seconds, in the order of
+  /// `plan(form).steps()`. Steps that ran in several lanes count their mean.
+  std::vector<double> profile(ProgramForm form,
+                              Context<T>& context,
+                              std::span<const Given> given,
+                              std::span<Tensor<T>> results) const;
 
   /// Writes the results into `results`, which have their shapes. Allocates nothing, given results
   /// that share no storage.
@@ -202,13 +194,20 @@ class FENESTRA_API Program {
   void execute(ProgramForm form,
                Context<T>& context,
                std::span<const Given> given,
-               std::span<Tensor<T>> results) const;
+               std::span<Tensor<T>> results) const {
+    execute(form, context, given, results, {});
+  }
   std::vector<Tensor<T>> execute_new(ProgramForm form,
                                      Context<T>& context,
                                      std::span<const Given> given) const;
 
  private:
   friend class Context<T>;
+  void execute(ProgramForm form,
+               Context<T>& context,
+               std::span<const Given> given,
+               std::span<Tensor<T>> results,
+               std::span<double> seconds) const;
   std::array<std::shared_ptr<const graph::Plan>, kProgramForms> plans_;
 };
 

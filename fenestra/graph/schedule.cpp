@@ -42,6 +42,12 @@ class Updates {
   bool only_update(NodeId id) const {
     return graph_.node(id).kind == NodeKind::operation && target_[at(id)] >= 0;
   }
+  /// Whether an update reads its result.
+  bool feeds_update(NodeId id) const {
+    return std::any_of(readers_[at(id)].begin(), readers_[at(id)].end(), [&](NodeId reader) {
+      return only_update(reader) || (!graph_.node(reader).runs() && feeds_update(reader));
+    });
+  }
   /// The first of `waiting` that can run and replaces a parameter, else the first that can run.
   std::vector<NodeId>::iterator next(std::vector<NodeId>& waiting, const Copier& placed) const {
     const auto found = std::find_if(waiting.begin(), waiting.end(), [&](NodeId id) {
@@ -118,11 +124,22 @@ Graph update_early(const Graph& graph) {
     }
   }
   const auto place = [&](NodeId id) { copier.set_place(id, copier.append(copier.moved(id))); };
+  // What treats samples one by one stays together with what it hands to nobody else.
+  const auto stays_together = [&](NodeId id) {
+    NodeId next = id + 1;
+    while (next < graph.size() && (!graph.node(next).runs() || updates.only_update(next))) {
+      ++next;
+    }
+    return next < graph.size() && graph.split(next) && !updates.feeds_update(id);
+  };
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (updates.only_update(id)) {
       continue;
     }
     place(id);
+    if (stays_together(id)) {
+      continue;
+    }
     for (auto next = updates.next(waiting, copier); next != waiting.end();
          next = updates.next(waiting, copier)) {
       place(*next);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/ops/geometry.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <string>
 #include <string_view>
@@ -32,6 +33,13 @@ struct PoolGeometry {
 
   friend constexpr bool operator==(const PoolGeometry&, const PoolGeometry&) = default;
 };
+
+/// A pool's primitive on `count` samples.
+template <class P>
+P pool_piece(P primitive, Index count) {
+  primitive.g.pool.batch = count;
+  return primitive;
+}
 
 /// The number of spatial axes a pool has: `named_rank` where the operator's name fixes it (2 for
 /// `max_pool2d`), else the length of the list that sizes its windows, else all axes of x but batch

@@ -10,6 +10,7 @@
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/with_kernel.hpp>
+#include <fenestra/tensor/split.hpp>
 
 namespace fenestra {
 
@@ -67,6 +68,10 @@ struct AvgPoolPrimitive {
   WithKernel<AvgPoolPrimitive, AvgPoolKernel<T>> prepare() const {
     return {*this, &choose_avg_pool<T>(direction, g)};
   }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_all(in.size(), g.pool.batched);
+  }
+  AvgPoolPrimitive piece(Index count) const { return pool_piece(*this, count); }
   std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& bar) const {

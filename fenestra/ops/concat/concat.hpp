@@ -4,6 +4,7 @@
 
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/slice/slice.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <initializer_list>
 #include <span>
@@ -37,6 +38,10 @@ struct ConcatPrimitive {
       begin += part.shape()[axis];
     }
   }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_all(in.size(), axis != 0);
+  }
+  ConcatPrimitive piece(Index count) const { return {axis, with_samples(y, count), extents}; }
   std::string attributes() const { return "axis=" + std::to_string(axis); }
   template <class V>
   V vjp(int i, const Saved<V>&, const V& y_bar) const {

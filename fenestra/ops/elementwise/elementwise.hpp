@@ -11,6 +11,7 @@
 #include <fenestra/ops/elementwise/functions.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/spec/problem.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <limits>
 #include <string>
@@ -191,6 +192,11 @@ struct GatePrimitive {
     evaluate_gate(call, in[0], in[1], out);
   }
   static constexpr bool may_overwrite(int) { return true; }
+  static std::optional<Split> split(std::span<const Shape> in) {
+    return split_broadcast(in, in[0]);
+  }
+  GatePrimitive piece(Index) const { return *this; }
+  static constexpr bool keeps_blocks(std::span<const Shape>) { return true; }
   std::string attributes() const {
     return "low=" + problem_text(call.low) + " high=" + problem_text(call.high) +
            (call.outside != 0 ? " outside=" + problem_text(call.outside) : "") +
@@ -223,6 +229,11 @@ struct UnaryPrimitive {
     evaluate_unary(call, in[0], out);
   }
   static constexpr bool may_overwrite(int) { return true; }
+  static std::optional<Split> split(std::span<const Shape> in) {
+    return split_broadcast(in, in[0]);
+  }
+  UnaryPrimitive piece(Index) const { return *this; }
+  static constexpr bool keeps_blocks(std::span<const Shape>) { return true; }
   std::string attributes() const {
     switch (call.f) {
       case UnaryFunction::leaky_relu:
@@ -336,6 +347,10 @@ struct WinnerGatePrimitive {
     }
   }
   static constexpr bool may_overwrite(int i) { return i == 0; }
+  static std::optional<Split> split(std::span<const Shape> in) {
+    return split_broadcast(in, in[0]);
+  }
+  WinnerGatePrimitive piece(Index) const { return *this; }
   std::string attributes() const {
     return std::string(function_name(f)) + (first ? " first" : " second");
   }
@@ -374,6 +389,18 @@ struct BinaryPrimitive {
     evaluate_binary(f, in[0], in[1], shape, out);
   }
   bool may_overwrite(int i) const { return (i == 0 ? a : b) == shape; }
+  std::optional<Split> split(std::span<const Shape> in) const { return split_broadcast(in, shape); }
+  BinaryPrimitive piece(Index count) const {
+    const auto cut = [&](const Shape& of) {
+      return of.rank() == shape.rank() && of[0] == shape[0] ? with_samples(of, count) : of;
+    };
+    return {f, cut(a), cut(b), cut(shape)};
+  }
+  /// What is repeated for every channel and cell has no order.
+  bool keeps_blocks(std::span<const Shape>) const {
+    const auto fits = [&](const Shape& of) { return of == shape || of.elements() == 1; };
+    return fits(a) && fits(b);
+  }
   /// u times the partial derivative by argument i, in the broadcast shape. `u` may itself be of an
   /// argument's shape.
   template <class V>

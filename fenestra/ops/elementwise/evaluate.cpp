@@ -90,11 +90,13 @@ void gate_kernel(const GateCall& call, const T* u, const T* x, T* out, Index n) 
     parallel_for(n, kGrain, [&](Index begin, Index end) {
       if (outside == T(0)) {
         for (Index i = begin; i < end; ++i) {
-          out[i] = is_outside(x[i]) ? T(0) : u[i];
+          const T inside = u[i];  // read in any case: the compiler vectorises no read that depends
+          out[i] = is_outside(x[i]) ? T(0) : inside;
         }
       } else {
         for (Index i = begin; i < end; ++i) {
-          out[i] = is_outside(x[i]) ? outside * u[i] : u[i];
+          const T inside = u[i];
+          out[i] = is_outside(x[i]) ? outside * inside : inside;
         }
       }
     });

@@ -64,6 +64,10 @@ struct LpPoolPrimitive {
   WithKernel<LpPoolPrimitive, LpKernel<T>> prepare() const {
     return {*this, &choose_lp_pool<T>(g)};
   }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_all(in.size(), g.pool.batched);
+  }
+  LpPoolPrimitive piece(Index count) const { return pool_piece(*this, count); }
   std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>& s, const V& y_bar) const {

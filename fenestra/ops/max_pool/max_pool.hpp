@@ -11,6 +11,7 @@
 #include <fenestra/ops/max_pool/spec.hpp>
 #include <fenestra/ops/max_pool/winners.hpp>
 #include <fenestra/ops/with_kernel.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <utility>
 
@@ -79,6 +80,10 @@ struct MaxPoolWinnersPrimitive {
   WithKernel<MaxPoolWinnersPrimitive, MaxPoolKernel<T>> prepare() const {
     return {*this, has_compact_winners(g.pool) ? &choose_max_pool<T>(direction, g) : nullptr};
   }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_all(in.size(), g.pool.batched);
+  }
+  MaxPoolWinnersPrimitive piece(Index count) const { return pool_piece(*this, count); }
   std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& bar) const {
@@ -137,6 +142,10 @@ struct MaxPoolPrimitive {
   WithKernel<MaxPoolPrimitive, MaxPoolKernel<T>> prepare() const {
     return {*this, &choose_max_pool<T>(MaxPoolDirection::forward, g)};
   }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_all(in.size(), g.pool.batched);
+  }
+  MaxPoolPrimitive piece(Index count) const { return pool_piece(*this, count); }
   std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {

@@ -60,6 +60,23 @@ struct NormGeometry {
   Index affine_cells() const { return affine.elements().value_or(0); }
   /// Whether one affine pair belongs to one group, so that gamma leaves the sums over the group.
   bool affine_is_stat() const { return stat == affine; }
+  /// Whether statistics are shared by all rows of axis 0 of the view.
+  bool is_shared() const { return stat.rank() > 0 && stat[0] == 1; }
+  /// The same statistics on `rows` rows of axis 0 of the view.
+  NormGeometry piece(Index rows) const {
+    NormGeometry some = *this;
+    some.view[0] = rows;
+    if (is_shared()) {
+      some.runs.runs = rows;
+      return some;
+    }
+    some.stat[0] = rows;
+    some.runs.groups = runs.groups / view[0] * rows;
+    if (runs.inner_groups == runs.groups) {
+      some.runs.inner_groups = some.runs.groups;
+    }
+    return some;
+  }
   friend bool operator==(const NormGeometry&, const NormGeometry&) = default;
 };
 

@@ -17,6 +17,7 @@
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/spec/problem.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <string>
 #include <utility>
@@ -65,6 +66,13 @@ template <Value V>
 V inverse_deviation(const V& var, double eps) {
   return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
 }
+
+/// scale * x + shift with one number of each per channel.
+template <Value V>
+struct ChannelMap {
+  V scale;
+  V shift;
+};
 
 inline std::string norm_attributes(const NormGeometry& g) {
   return "stat " + to_string(g.stat) + " eps=" + problem_text(g.eps);
@@ -185,6 +193,16 @@ struct NormInputGradPrimitive {
   std::string attributes() const { return detail::norm_attributes(g); }
   /// Element by element, given the sums.
   static constexpr bool may_overwrite(int i) { return i < 2; }
+  /// Not where the sums, two rows of all groups, belong to samples.
+  std::optional<Split> split(std::span<const Shape> in) const {
+    if (!g.is_shared()) {
+      return std::nullopt;
+    }
+    std::optional<Split> split = split_broadcast(in, g.view);
+    split->in[4] = false;
+    return split;
+  }
+  NormInputGradPrimitive piece(Index count) const { return {g.piece(count)}; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
@@ -236,6 +254,24 @@ struct NormalisePrimitive {
   std::string attributes() const { return detail::norm_attributes(g) + (given ? " given" : ""); }
   /// Element by element, given the statistics.
   static constexpr bool may_overwrite(int i) { return i == 0; }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_broadcast(in, g.view);
+  }
+  NormalisePrimitive piece(Index count) const { return {g.piece(count), given}; }
+  /// With given statistics of each channel it is y = scale * x + shift.
+  template <class V>
+  std::optional<detail::ChannelMap<V>> channel_map(const Saved<V>& s) const {
+    if (!given || !g.is_shared()) {
+      return std::nullopt;
+    }
+    const Shape channels{g.stat_cells()};
+    const V r = detail::inverse_deviation(s[2], g.eps);
+    const bool affine = s.in.size() > 3;
+    const V scale = affine ? V(mul(r, s[3])) : r;
+    const V drop = neg(mul(s[1], scale));
+    return detail::ChannelMap<V>{reshape(scale, channels),
+                                 reshape(affine ? V(add(drop, s[4])) : drop, channels)};
+  }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {

@@ -11,6 +11,7 @@
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
 #include <string>
@@ -32,6 +33,13 @@ struct SumToPrimitive {
   Shape to;
 
   Shape result_shape(const Shape&) const { return to; }
+  /// Sums within each sample.
+  std::optional<Split> split(std::span<const Shape>) const {
+    return split_all(1, to.rank() > 0 && to.rank() == from.rank() && to[0] == from[0]);
+  }
+  SumToPrimitive piece(Index count) const {
+    return {with_samples(from, count), with_samples(to, count)};
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -71,6 +79,11 @@ struct BroadcastToPrimitive {
   Shape to;
 
   Shape result_shape(const Shape&) const { return to; }
+  std::optional<Split> split(std::span<const Shape> in) const { return split_broadcast(in, to); }
+  BroadcastToPrimitive piece(Index count) const {
+    const bool cut = from.rank() == to.rank() && from[0] == to[0];
+    return {cut ? with_samples(from, count) : from, with_samples(to, count)};
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if (to.elements().value_or(0) == 0) {

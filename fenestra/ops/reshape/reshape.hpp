@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/ops/apply.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <string>
 
@@ -19,6 +20,12 @@ struct ReshapePrimitive {
   static constexpr bool aliases_input = true;
 
   Shape result_shape(const Shape&) const { return to; }
+  std::optional<Split> split(std::span<const Shape>) const {
+    return split_all(1, from.rank() > 0 && to.rank() > 0 && from[0] == to[0]);
+  }
+  ReshapePrimitive piece(Index count) const {
+    return {with_samples(from, count), with_samples(to, count)};
+  }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
     return reshape(y_bar, from);

@@ -9,6 +9,7 @@
 
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/slice/region.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
 #include <initializer_list>
@@ -17,6 +18,15 @@
 #include <utility>
 
 namespace fenestra {
+
+/// A slice that leaves axis 0 whole takes samples one by one.
+inline std::optional<Split> split_slice(const Shape& shape, const Region& region) {
+  return split_all(1, shape.rank() > 0 && region.begin[0] == 0 && region.count[0] == shape[0]);
+}
+inline Region with_samples(Region region, Index count) {
+  region.count[0] = count;
+  return region;
+}
 
 struct SliceAdjointPrimitive;
 
@@ -36,6 +46,10 @@ struct SlicePrimitive {
                   strided(region.count, whole_region(region.count)).strides,
                   region.count);
     }
+  }
+  std::optional<Split> split(std::span<const Shape>) const { return split_slice(shape, region); }
+  SlicePrimitive piece(Index count) const {
+    return {with_samples(shape, count), with_samples(region, count)};
   }
   std::string attributes() const { return to_string(region); }
   template <class V>
@@ -65,6 +79,10 @@ struct SliceAdjointPrimitive {
                   to.strides,
                   region.count);
     }
+  }
+  std::optional<Split> split(std::span<const Shape>) const { return split_slice(shape, region); }
+  SliceAdjointPrimitive piece(Index count) const {
+    return {with_samples(shape, count), with_samples(region, count)};
   }
   std::string attributes() const { return to_string(region); }
   template <class V>

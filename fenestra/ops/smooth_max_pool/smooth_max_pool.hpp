@@ -93,6 +93,15 @@ struct SmoothMaxPoolPrimitive {
   WithKernel<SmoothMaxPoolPrimitive, SmoothKernel<T>> prepare() const {
     return {*this, &choose_smooth_max_pool<T>(direction, g)};
   }
+  /// Beta is read whole.
+  std::optional<Split> split(std::span<const Shape> in) const {
+    std::optional<Split> split = split_all(in.size(), g.pool.batched);
+    if (split) {
+      split->in[1] = false;
+    }
+    return split;
+  }
+  SmoothMaxPoolPrimitive piece(Index count) const { return pool_piece(*this, count); }
   std::string attributes() const { return to_string(g); }
 
   template <class V>

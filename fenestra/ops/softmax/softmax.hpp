@@ -11,6 +11,7 @@
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <cmath>
 #include <string>
@@ -131,6 +132,10 @@ struct SoftmaxPrimitive {
   }
 
   Shape result_shape(const Shape&) const { return f == SoftmaxFunction::logsumexp ? reduced() : x; }
+  std::optional<Split> split(std::span<const Shape> in) const {
+    return split_all(in.size(), axis != 0);
+  }
+  SoftmaxPrimitive piece(Index count) const { return {f, with_samples(x, count), axis}; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if (in[0].size() == 0) {

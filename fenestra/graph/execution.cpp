@@ -1,0 +1,342 @@
+// Binding pointers and running kernels: for all samples at once, or piece by piece.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/graph/execution.hpp>
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace fenestra::graph {
+
+namespace {
+
+const void* constant_data(const Node& node) {
+  if (const auto* f32 = std::get_if<Tensor<float>>(&node.constant)) {
+    return f32->data();
+  }
+  if (const auto* f64 = std::get_if<Tensor<double>>(&node.constant)) {
+    return f64->data();
+  }
+  const Selection& selection = std::get<Selection>(node.constant);
+  return selection.is_compact() ? static_cast<const void*>(selection.taps().data())
+                                : selection.indices().data();
+}
+
+Selection view_of(const SelectionType& type, const void* data) {
+  if (type.form == SelectionForm::taps) {
+    return Tensor<std::uint8_t>::view(static_cast<const std::uint8_t*>(data), type.shape);
+  }
+  return Tensor<Index>::view(static_cast<const Index*>(data), type.shape);
+}
+
+SelectionBuffer buffer_of(const SelectionType& type, void* data) {
+  if (type.form == SelectionForm::taps) {
+    return {nullptr, static_cast<std::uint8_t*>(data)};
+  }
+  return {static_cast<Index*>(data), nullptr};
+}
+
+const void* data_of(const Selection& selection) {
+  return selection.is_compact() ? static_cast<const void*>(selection.taps().data())
+                                : selection.indices().data();
+}
+
+std::size_t element_bytes(SelectionForm form) {
+  return form == SelectionForm::taps ? sizeof(std::uint8_t) : sizeof(Index);
+}
+
+class Stopwatch {
+ public:
+  double seconds() {
+    const auto now = std::chrono::steady_clock::now();
+    const double past = std::chrono::duration<double>(now - since_).count();
+    since_ = now;
+    return past;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+template <class T>
+Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
+    : plan_(std::move(plan)),
+      arena_(arena),
+      given_(plan_->given().size()),
+      outputs_(plan_->graph().outputs().size()) {
+  const Graph& graph = plan_->graph();
+  // Where a pointer is not known yet the view stands on null, with the shape that it will have.
+  for (const Step& step : plan_->steps()) {
+    const Node& node = graph.node(step.node);
+    for (const NodeId input : node.in) {
+      const Place& place = plan_->result(input);
+      if (Binding* follows = binding(place)) {
+        follows->tensors.push_back(tensors_.size());
+      }
+      tensors_.push_back(
+          Tensor<T>::view(static_cast<const T*>(address(place)), graph.node(input).shape));
+    }
+    for (const NodeId input : node.data) {
+      const bool own = graph.node(input).type == DataType::index;
+      const Place& place = own ? plan_->result(input) : plan_->workspace(input);
+      if (Binding* follows = binding(place)) {
+        follows->selections.push_back(selections_.size());
+      }
+      selections_.push_back(view_of(graph.selection_type(input), address(place)));
+    }
+  }
+  make_calls();
+}
+
+template <class T>
+void Execution<T>::make_calls() {
+  std::size_t tensor = 0;
+  std::size_t selection = 0;
+  std::size_t loop = 0;
+  for (const Step& step : plan_->steps()) {
+    if (loop < plan_->loops().size() && plan_->loops()[loop].first == calls_.size()) {
+      make_loop(plan_->loops()[loop++], tensor, selection);
+    }
+    const Node& node = plan_->graph().node(step.node);
+    Call call;
+    call.in = tensors_.data() + tensor;
+    call.count = node.in.size();
+    call.data = std::span<const Selection>(selections_).subspan(selection, node.data.size());
+    tensor += node.in.size();
+    selection += node.data.size();
+    const Place& place = plan_->result(step.node);
+    if (Binding* follows = binding(place)) {
+      follows->results.push_back(calls_.size());
+    }
+    call.out = address(place);
+    if (const Place& workspace = plan_->workspace(step.node); workspace.kind != Place::Kind::none) {
+      call.workspace = buffer_of(node.workspace, address(workspace));
+    }
+    call.scratch = address(step.scratch);
+    calls_.push_back(call);
+  }
+}
+
+template <class T>
+typename Execution<T>::Cut Execution<T>::cut(const Place& place, const Shape& shape) {
+  return {false, place.kind == Place::Kind::lane, place.offset, sample_elements(shape)};
+}
+
+template <class T>
+void Execution<T>::make_loop(const PieceLoop& plan, std::size_t tensor, std::size_t selection) {
+  const Graph& graph = plan_->graph();
+  Loop loop;
+  loop.first_tensor = tensor;
+  loop.first_selection = selection;
+  for (std::size_t s = plan.first; s < plan.end; ++s) {
+    const NodeId id = plan_->steps()[s].node;
+    const Node& node = graph.node(id);
+    const std::optional<Split> split = graph.split(id);
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      loop.tensors.push_back(cut(plan_->result(node.in[i]), graph.node(node.in[i]).shape));
+      loop.tensors.back().is_whole = !split->in[i];
+    }
+    for (const NodeId input : node.data) {
+      const bool own = graph.node(input).type == DataType::index;
+      loop.selections.push_back(cut(own ? plan_->result(input) : plan_->workspace(input),
+                                    graph.selection_type(input).shape));
+    }
+    loop.results.push_back(cut(plan_->result(id), node.shape));
+    loop.workspaces.push_back(cut(plan_->workspace(id), node.workspace.shape));
+  }
+  auto* memory = static_cast<std::byte*>(address(plan.memory));
+  for (Index l = 0; l < plan.lanes; ++l) {
+    typename Loop::Lane lane;
+    lane.memory = memory + static_cast<std::size_t>(l) * plan.lane_bytes;
+    lane.tensors.resize(loop.tensors.size());
+    lane.selections.resize(loop.selections.size());
+    lane.calls.resize(plan.end - plan.first);
+    lane.seconds.resize(plan.end - plan.first);
+    std::size_t in = 0;
+    std::size_t data = 0;
+    for (std::size_t s = plan.first; s < plan.end; ++s) {
+      const Step& step = plan_->steps()[s];
+      const Node& node = graph.node(step.node);
+      Call& call = lane.calls[s - plan.first];
+      call.in = lane.tensors.data() + in;
+      call.count = node.in.size();
+      call.data = std::span<const Selection>(lane.selections).subspan(data, node.data.size());
+      call.scratch =
+          step.scratch.kind == Place::Kind::none ? nullptr : lane.memory + step.scratch.offset;
+      in += node.in.size();
+      data += node.data.size();
+    }
+    loop.lanes.push_back(std::move(lane));
+  }
+  loops_.push_back(std::move(loop));
+}
+
+template <class T>
+void* Execution<T>::address(const Place& place) const {
+  switch (place.kind) {
+    case Place::Kind::arena: return arena_ + place.offset;
+    case Place::Kind::constant:
+      return const_cast<void*>(constant_data(plan_->graph().node(place.index)));
+    default: return nullptr;
+  }
+}
+
+template <class T>
+typename Execution<T>::Binding* Execution<T>::binding(const Place& place) {
+  switch (place.kind) {
+    case Place::Kind::given: return &given_[static_cast<std::size_t>(place.index)];
+    case Place::Kind::output: return &outputs_[static_cast<std::size_t>(place.index)];
+    default: return nullptr;
+  }
+}
+
+template <class T>
+void Execution<T>::bind(Binding& binding, const void* pointer) noexcept {
+  if (binding.now == pointer) {
+    return;
+  }
+  binding.now = pointer;
+  for (const std::size_t slot : binding.tensors) {
+    tensors_[slot] = Tensor<T>::view(static_cast<const T*>(pointer), tensors_[slot].shape());
+  }
+  for (const std::size_t slot : binding.selections) {
+    selections_[slot] = view_of(selections_[slot].type(), pointer);
+  }
+  for (const std::size_t slot : binding.results) {
+    calls_[slot].out = const_cast<void*>(pointer);
+  }
+}
+
+template <class T>
+void Execution<T>::run_piece(const PieceLoop& plan,
+                             const Loop& loop,
+                             typename Loop::Lane& lane,
+                             Index number,
+                             bool timed) noexcept {
+  const Index begin = number * plan.piece;
+  const Index count = std::min(plan.piece, plan.samples - begin);
+  for (std::size_t i = 0; i < loop.tensors.size(); ++i) {
+    const Cut& cut = loop.tensors[i];
+    const Tensor<T>& whole = tensors_[loop.first_tensor + i];
+    if (cut.is_whole) {
+      lane.tensors[i] = Tensor<T>::view(whole.data(), whole.shape());
+      continue;
+    }
+    const T* data = cut.is_local ? reinterpret_cast<const T*>(lane.memory + cut.offset)
+                                 : whole.data() + begin * cut.row;
+    lane.tensors[i] = Tensor<T>::view(data, with_samples(whole.shape(), count));
+  }
+  for (std::size_t i = 0; i < loop.selections.size(); ++i) {
+    const Cut& cut = loop.selections[i];
+    const Selection& whole = selections_[loop.first_selection + i];
+    SelectionType type = whole.type();
+    type.shape[0] = count;
+    const auto* data =
+        cut.is_local ? lane.memory + cut.offset
+                     : static_cast<const std::byte*>(data_of(whole)) +
+                           static_cast<std::size_t>(begin * cut.row) * element_bytes(type.form);
+    lane.selections[i] = view_of(type, data);
+  }
+  Stopwatch watch;
+  for (std::size_t s = plan.first; s < plan.end; ++s) {
+    const std::size_t at = s - plan.first;
+    const Step& step = plan_->steps()[s];
+    Call& call = lane.calls[at];
+    const Cut& result = loop.results[at];
+    call.out = result.is_local ? static_cast<void*>(lane.memory + result.offset)
+                               : static_cast<std::byte*>(calls_[s].out) +
+                                     static_cast<std::size_t>(begin * result.row) * sizeof(T);
+    const SelectionBuffer& whole = calls_[s].workspace;
+    const Cut& workspace = loop.workspaces[at];
+    if (workspace.is_local) {
+      call.workspace =
+          buffer_of(plan_->graph().node(step.node).workspace, lane.memory + workspace.offset);
+    } else if (whole.indices != nullptr) {
+      call.workspace.indices = whole.indices + begin * workspace.row;
+    } else if (whole.taps != nullptr) {
+      call.workspace.taps = whole.taps + begin * workspace.row;
+    }
+    const Kernel& kernel = count < plan.piece ? *step.rest : *step.kernel;
+    kernel.run(call);
+    if (timed) {
+      lane.seconds[at] += watch.seconds();
+    }
+  }
+}
+
+template <class T>
+void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) noexcept {
+  const PieceLoop& plan = plan_->loops()[number];
+  Loop& loop = loops_[number];
+  const bool timed = !seconds.empty();
+  for (typename Loop::Lane& lane : loop.lanes) {
+    std::fill(lane.seconds.begin(), lane.seconds.end(), 0.0);
+  }
+  parallel_for(plan.lanes, 1, [&](Index begin, Index end) {
+    for (Index lane = begin; lane < end; ++lane) {
+      for (Index piece = lane; piece < plan.pieces(); piece += plan.lanes) {
+        run_piece(plan, loop, loop.lanes[static_cast<std::size_t>(lane)], piece, timed);
+      }
+    }
+  });
+  if (timed) {
+    for (const typename Loop::Lane& lane : loop.lanes) {
+      for (std::size_t i = 0; i < lane.seconds.size(); ++i) {
+        seconds[plan.first + i] += lane.seconds[i] / static_cast<double>(plan.lanes);
+      }
+    }
+  }
+}
+
+template <class T>
+void Execution<T>::run(std::span<const void* const> given,
+                       std::span<void* const> outputs,
+                       std::span<double> seconds) noexcept {
+  for (std::size_t i = 0; i < given_.size(); ++i) {
+    bind(given_[i], given[i]);
+  }
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    bind(outputs_[i], outputs[i]);
+  }
+  std::fill(seconds.begin(), seconds.end(), 0.0);
+  const std::vector<Step>& steps = plan_->steps();
+  std::size_t loop = 0;
+  Stopwatch watch;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (loop < loops_.size() && plan_->loops()[loop].first == i) {
+      run_loop(loop, seconds);
+      i = plan_->loops()[loop++].end - 1;
+      watch = {};
+      continue;
+    }
+    steps[i].kernel->run(calls_[i]);
+    if (!seconds.empty()) {
+      seconds[i] = watch.seconds();
+    }
+  }
+  copy_outputs(outputs);
+}
+
+template <class T>
+void Execution<T>::copy_outputs(std::span<void* const> outputs) noexcept {
+  for (const OutputCopy& copy : plan_->copies()) {
+    const Output& output = plan_->graph().outputs()[static_cast<std::size_t>(copy.output)];
+    const Place& from = plan_->result(copy.node);
+    const Binding* source = binding(from);
+    const void* data = source != nullptr ? source->now : address(from);
+    void* to = outputs[static_cast<std::size_t>(copy.output)];
+    if (output.overwrites != kNoNode) {
+      to = const_cast<void*>(binding(plan_->result(output.overwrites))->now);
+    }
+    if (const std::size_t bytes = plan_->graph().node(copy.node).bytes(); bytes > 0) {
+      std::memcpy(to, data, bytes);
+    }
+  }
+}
+
+template class Execution<float>;
+template class Execution<double>;
+
+}  // namespace fenestra::graph

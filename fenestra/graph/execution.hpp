@@ -1,0 +1,88 @@
+// Execution: a plan with its pointers filled in, in the memory of one context. Internal: not
+// installed.
+#pragma once
+
+#include <fenestra/graph/plan.hpp>
+#include <fenestra/tensor/tensor.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace fenestra::graph {
+
+template <class T>
+class Execution {
+ public:
+  Execution(std::shared_ptr<const Plan> plan, std::byte* arena);
+  /// One pointer for each thing given and for each output; those of overwriting outputs are not
+  /// read. `seconds`, one for each step or none at all, receives how long each took; steps that ran
+  /// in several lanes count their mean.
+  void run(std::span<const void* const> given,
+           std::span<void* const> outputs,
+           std::span<double> seconds = {}) noexcept;
+  const Plan* plan() const { return plan_.get(); }
+
+ private:
+  /// The slots that follow a pointer of the caller.
+  struct Binding {
+    const void* now = nullptr;
+    std::vector<std::size_t> tensors;
+    std::vector<std::size_t> selections;
+    std::vector<std::size_t> results;  ///< calls that write there
+  };
+  /// Where a piece of a buffer lies: in the lane at `offset`, or `row` elements per sample from
+  /// where the whole lies.
+  struct Cut {
+    bool is_whole = false;
+    bool is_local = false;
+    std::size_t offset = 0;
+    Index row = 0;
+  };
+  /// What the steps of a loop read and write, in the order of the steps.
+  struct Loop {
+    struct Lane {
+      std::byte* memory = nullptr;
+      std::vector<Tensor<T>> tensors;
+      std::vector<Selection> selections;
+      std::vector<Call> calls;
+      std::vector<double> seconds;
+    };
+    std::size_t first_tensor = 0;
+    std::size_t first_selection = 0;
+    std::vector<Cut> tensors;
+    std::vector<Cut> selections;
+    std::vector<Cut> results;
+    std::vector<Cut> workspaces;
+    std::vector<Lane> lanes;
+  };
+
+  void make_calls();
+  void make_loop(const PieceLoop& loop, std::size_t tensor, std::size_t selection);
+  void bind(Binding& binding, const void* pointer) noexcept;
+  void run_loop(std::size_t number, std::span<double> seconds) noexcept;
+  void run_piece(const PieceLoop& plan,
+                 const Loop& loop,
+                 typename Loop::Lane& lane,
+                 Index number,
+                 bool timed) noexcept;
+  void copy_outputs(std::span<void* const> outputs) noexcept;
+  void* address(const Place& place) const;
+  Binding* binding(const Place& place);
+  static Cut cut(const Place& place, const Shape& shape);
+
+  std::shared_ptr<const Plan> plan_;
+  std::byte* arena_;
+  std::vector<Tensor<T>> tensors_;
+  std::vector<Selection> selections_;
+  std::vector<Call> calls_;
+  std::vector<Binding> given_;
+  std::vector<Binding> outputs_;
+  std::vector<Loop> loops_;
+};
+
+extern template class Execution<float>;
+extern template class Execution<double>;
+
+}  // namespace fenestra::graph

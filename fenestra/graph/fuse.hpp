@@ -1,0 +1,30 @@
+// Fusion: chains of operations run a few samples at a time, so that what one hands to the next is
+// still in a cache, and what nobody else reads takes no memory for the whole batch.
+//
+// A convolution with its bias, activation, sum and pool becomes one group, as do chains of
+// elementwise operations and an optimiser's update of a weight. No operation is changed: where
+// kernels give the same bits for one sample as for many, so does a group.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/graph/graph.hpp>
+
+#include <cstddef>
+
+namespace fenestra::graph {
+
+struct FuseOptions {
+  int lanes = 1;                        ///< threads that work on pieces side by side
+  std::size_t cache_bytes = 512 << 10;  ///< what the operands of one step of a piece should take
+  std::size_t least_bytes = 64 << 10;   ///< groups that move less are left alone
+  bool pieces_may_be_slow = false;      ///< ignore what operations say of too small pieces
+};
+
+/// Moves operations that treat samples one by one behind operations that do not read them, so that
+/// they stand before their readers: the input gradient of a layer after its weight gradient.
+FENESTRA_API Graph read_soon(const Graph& graph);
+
+/// Adds the groups. The last pass: it relies on the order of the nodes.
+FENESTRA_API Graph fuse(const Graph& graph, const FuseOptions& options);
+
+}  // namespace fenestra::graph
