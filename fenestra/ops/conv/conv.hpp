@@ -99,6 +99,15 @@ struct ConvPrimitive {
   ConvGeometry g;
   bool has_bias = false;  ///< a third input, one value per channel of the result
 
+  /// As `conv_kernels` lists it.
+  static constexpr std::string_view direction_name(ConvDirection direction) {
+    switch (direction) {
+      case ConvDirection::forward: return "forward";
+      case ConvDirection::input_grad: return "input_grad";
+      case ConvDirection::weight_grad: return "weight_grad";
+    }
+    return {};
+  }
   std::string_view display_name() const {
     switch (direction) {
       case ConvDirection::forward: return "conv";
