@@ -31,6 +31,7 @@ std::string form_name(ProgramForm form) {
 
 std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
                                              const CompileOptions& options) {
+  const kernels::ScopedNumerics numerics(options.numerics.value_or(kernels::numerics()));
   const int lanes = options.threads > 0 ? options.threads : threads();
   graph::verify(graph);
   graph::Graph result = graph::simplify(graph);

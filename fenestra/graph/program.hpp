@@ -9,6 +9,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/plan.hpp>
+#include <fenestra/kernels/numerics.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <array>
@@ -42,6 +43,9 @@ struct CompileOptions {
   /// Threads that work on pieces of a batch side by side; 0: as many as `threads()` says when it is
   /// compiled.
   int threads = 0;
+  /// Whether kernels may transform their data; none: what the thread that compiles allows, see
+  /// kernels/numerics.hpp.
+  std::optional<Numerics> numerics = {};
   /// Whether what scales and shifts channels becomes part of the weights before it, see
   /// graph/fold.hpp; bits differ from eager evaluation then.
   bool fold = true;
