@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -113,6 +114,8 @@ class FENESTRA_API Operation {
   virtual std::optional<Split> split(std::span<const Shape>) const { return std::nullopt; }
   /// Itself on `count` samples; for operations that have a split.
   virtual std::shared_ptr<const Operation> piece(Index) const { return nullptr; }
+  /// Where the channels of its activations stand; none where it does not ask.
+  virtual std::optional<Layout> layout() const { return std::nullopt; }
   /// Multiplications with an addition, 0 where the operation does not count them.
   virtual Index multiply_adds() const { return 0; }
 

@@ -167,6 +167,15 @@ class OperationOf final : public Operation {
       return nullptr;
     }
   }
+  std::optional<Layout> layout() const override {
+    if constexpr (requires { primitive_.g.layout; }) {
+      return primitive_.g.layout;
+    } else if constexpr (requires { primitive_.g.pool.layout; }) {
+      return primitive_.g.pool.layout;
+    } else {
+      return std::nullopt;
+    }
+  }
   Index multiply_adds() const override {
     if constexpr (requires { primitive_.multiply_adds(); }) {
       return primitive_.multiply_adds();
