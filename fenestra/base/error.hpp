@@ -107,6 +107,10 @@ enum class Argument {
   beta,
   divisor_override,
   exponent,
+  gamma,
+  mean,
+  var,
+  labels,
 };
 
 constexpr std::string_view argument_name(Argument argument) {
@@ -127,6 +131,10 @@ constexpr std::string_view argument_name(Argument argument) {
     case Argument::beta: return "beta";
     case Argument::divisor_override: return "divisor_override";
     case Argument::exponent: return "p";
+    case Argument::gamma: return "gamma";
+    case Argument::mean: return "mean";
+    case Argument::var: return "var";
+    case Argument::labels: return "labels";
   }
   return "";
 }

@@ -174,7 +174,7 @@ Json step_json(const graph::Report& report, const graph::ReportStep& step) {
           {"reads", std::move(reads)},
           {"type", graph::data_type_name(step.type)},
           {"shape", shape_json(step.shape)},
-          {"layout", step.layout ? Json(layout_name(*step.layout)) : Json(nullptr)},
+          {"layout", text_json(step.layout)},
           {"kernel", text_json(step.kernel)},
           {"group", step.group ? Json(*step.group) : Json(nullptr)},
           {"result", memory_json(step.result)},

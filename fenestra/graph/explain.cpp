@@ -49,7 +49,7 @@ std::vector<std::string> step_cells(const Report& report, const ReportStep& step
                                  step.operation,
                                  or_dash(std::move(reads)),
                                  type_text(step.type, step.shape),
-                                 step.layout ? std::string(layout_name(*step.layout)) : "-",
+                                 or_dash(step.layout),
                                  or_dash(step.kernel),
                                  bytes_text(step.result.bytes),
                                  place_text(step.result.place),

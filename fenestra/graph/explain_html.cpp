@@ -371,7 +371,7 @@ std::string step_row(const Report& report, std::size_t i, double most) {
          cell(reads, "reads") +
          cell(escaped(to_string(step.shape)) + small(std::string(data_type_name(step.type)))) +
          cell(escaped(step.kernel) +
-              small(step.layout ? std::string(layout_name(*step.layout)) : "")) +
+              small(step.layout)) +
          memory_cell(step) + cost_cells(report, step, most) + "</tr>\n";
 }
 

@@ -32,6 +32,10 @@ NodeId Graph::add_data(const Shape& shape, std::string name) {
       {.kind = NodeKind::data, .type = DataType::index, .shape = shape, .name = std::move(name)});
 }
 
+NodeId Graph::add_mask(DataType type, const Shape& shape, std::string name) {
+  return append({.kind = NodeKind::data, .type = type, .shape = shape, .name = std::move(name)});
+}
+
 NodeId Graph::add_constant(const Selection& value) {
   Node node{.kind = NodeKind::constant,
             .type = DataType::index,
@@ -297,8 +301,8 @@ void verify(const Graph& graph) {
       verify_operation(graph, id);
     } else if (node.kind == NodeKind::constant) {
       verify_constant(graph, id);
-    } else if ((node.kind == NodeKind::data) != (node.type == DataType::index)) {
-      complain(graph, id, ErrorCode::dtype_mismatch, "data are indices, and nothing else is");
+    } else if (node.type == DataType::index && node.kind != NodeKind::data) {
+      complain(graph, id, ErrorCode::dtype_mismatch, "indices that are given are data");
     }
   }
   for (const Group& group : graph.groups()) {

@@ -5,6 +5,7 @@
 #include <fenestra/graph/execution.hpp>
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/fuse.hpp>
+#include <fenestra/graph/layouts.hpp>
 #include <fenestra/graph/program.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
@@ -30,6 +31,7 @@ std::string form_name(ProgramForm form) {
 
 std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
                                              const CompileOptions& options) {
+  const kernels::ScopedNumerics numerics(options.numerics.value_or(kernels::numerics()));
   const int lanes = options.threads > 0 ? options.threads : threads();
   graph::verify(graph);
   graph::Graph result = graph::simplify(graph);
@@ -40,6 +42,9 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   if (options.fold) {
     pass(graph::fold_scales(result));
     result = graph::simplify(result);
+  }
+  if (options.layouts) {
+    pass(graph::choose_layouts(result));
   }
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
@@ -246,7 +251,7 @@ void Program<T>::execute(ProgramForm form,
     if (given[i].shape() != node.shape) {
       throw_given(form, node, i, ErrorCode::shape_mismatch, to_string(given[i].shape()));
     }
-    if (node.kind == graph::NodeKind::data) {
+    if (node.type == graph::DataType::index) {
       require_ranges(node, static_cast<const Index*>(given[i].data()));
     }
     context.given_.push_back(given[i].data());

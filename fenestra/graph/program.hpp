@@ -10,6 +10,7 @@
 #include <fenestra/graph/explain.hpp>
 #include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/plan.hpp>
+#include <fenestra/kernels/numerics.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <array>
@@ -43,9 +44,15 @@ struct CompileOptions {
   /// Threads that work on pieces of a batch side by side; 0: as many as `threads()` says when it is
   /// compiled.
   int threads = 0;
+  /// Whether kernels may transform their data; none: what the thread that compiles allows, see
+  /// kernels/numerics.hpp.
+  std::optional<Numerics> numerics = {};
   /// Whether what scales and shifts channels becomes part of the weights before it, see
   /// graph/fold.hpp; bits differ from eager evaluation then.
   bool fold = true;
+  /// Whether values may lie in other layouts between operations that are faster so, see
+  /// graph/layouts.hpp.
+  bool layouts = true;
   /// How operations are run together; none: each on its own.
   std::optional<graph::FuseOptions> fuse = graph::FuseOptions{};
 };

@@ -46,8 +46,8 @@ struct ReportStep {
   std::vector<ReportRead> reads = {};
   DataType type = DataType::f32;
   Shape shape;
-  std::optional<Layout> layout;  ///< of operations that know where channels are
-  std::string kernel;            ///< empty where there was no choice
+  std::string layout;  ///< of operations that know where channels are
+  std::string kernel;  ///< empty where there was no choice
   ReportMemory result = {};
   ReportMemory workspace = {};
   ReportMemory scratch = {};
