@@ -153,10 +153,13 @@ std::string totals_text(const Report& report) {
         {"time",
          seconds_text(report.seconds) + (rate.empty() ? "" : " (" + rate + " G multiply-adds/s)")});
   }
+  const auto exact = [](std::size_t bytes) {
+    return grouped(static_cast<std::int64_t>(bytes)) + " bytes";
+  };
   rows.push_back({"arena",
-                  bytes_text(report.arena_bytes) + " (" + bytes_text(report.bytes_without_reuse) +
-                      " without reuse)"});
-  rows.push_back({"constants", bytes_text(report.constant_bytes)});
+                  exact(report.arena_bytes) + " (" + bytes_text(report.arena_bytes) + ", " +
+                      bytes_text(report.bytes_without_reuse) + " without reuse)"});
+  rows.push_back({"constants", exact(report.constant_bytes)});
   return columns(rows, 0);
 }
 
