@@ -105,23 +105,21 @@ SelectionType Graph::selection_type(NodeId id) const {
   return {taps ? SelectionForm::taps : SelectionForm::indices, n.shape};
 }
 
-namespace {
-
-std::string reference(NodeId id) { return "%" + std::to_string(id); }
-
-std::string constant_text(const Node& node) {
+std::string scalar_text(const Node& node) {
   std::ostringstream text;
-  text << "constant";
-  if (node.elements() == 1) {
-    text.precision(9);
-    if (const auto* f32 = std::get_if<Tensor<float>>(&node.constant)) {
-      text << " " << (*f32)[0];
-    } else if (const auto* f64 = std::get_if<Tensor<double>>(&node.constant)) {
-      text << " " << (*f64)[0];
-    }
+  text.precision(9);
+  if (const auto* f32 = std::get_if<Tensor<float>>(&node.constant); f32 && f32->size() == 1) {
+    text << (*f32)[0];
+  }
+  if (const auto* f64 = std::get_if<Tensor<double>>(&node.constant); f64 && f64->size() == 1) {
+    text << (*f64)[0];
   }
   return text.str();
 }
+
+namespace {
+
+std::string reference(NodeId id) { return "%" + std::to_string(id); }
 
 std::string operation_text(const Graph& graph, const Node& node) {
   std::string text(node.operation->name());
@@ -145,7 +143,10 @@ std::string operation_text(const Graph& graph, const Node& node) {
 
 std::string node_text(const Graph& graph, const Node& node) {
   switch (node.kind) {
-    case NodeKind::constant: return constant_text(node);
+    case NodeKind::constant: {
+      const std::string number = scalar_text(node);
+      return number.empty() ? "constant" : "constant " + number;
+    }
     case NodeKind::operation: return operation_text(graph, node);
     default: return std::string(node_kind_name(node.kind)) + " \"" + node.name + "\"";
   }

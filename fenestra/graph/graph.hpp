@@ -133,6 +133,9 @@ class FENESTRA_API Graph {
   std::vector<Group> groups_;
 };
 
+/// The number that a constant of a single float is; empty of other nodes.
+FENESTRA_API std::string scalar_text(const Node& node);
+
 /// The graph in words, one node to a line; equal graphs print equally.
 FENESTRA_API std::string to_string(const Graph& graph);
 

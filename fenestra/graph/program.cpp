@@ -207,8 +207,14 @@ std::vector<Shape> Program<T>::result_shapes(ProgramForm form) const {
 }
 
 template <class T>
-std::string Program<T>::explain(ProgramForm form) const {
-  return form_name(form) + "\n" + to_string(plan(form).graph()) + to_string(plan(form));
+std::string Program<T>::explain(ProgramForm form,
+                                graph::ExplainFormat format,
+                                const graph::ReportOptions& options) const {
+  graph::ReportOptions titled = options;
+  if (titled.title.empty()) {
+    titled.title = form_name(form);
+  }
+  return graph::explain(graph::make_report(plan(form), titled), format);
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/explain.hpp>
 #include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/plan.hpp>
 #include <fenestra/kernels/numerics.hpp>
@@ -141,8 +142,11 @@ class FENESTRA_API Program {
   std::size_t peak_bytes() const;
   /// Shapes of the results of a form, overwritten parameters not counted.
   std::vector<Shape> result_shapes(ProgramForm form = ProgramForm::run) const;
-  /// Nodes, kernels, places and totals of a form, for people.
-  std::string explain(ProgramForm form = ProgramForm::run) const;
+  /// Steps, groups, kernels, places and totals of a form, for people: as text, as a drawing for
+  /// Graphviz or as a page. `options.seconds` are what `profile` returned.
+  std::string explain(ProgramForm form = ProgramForm::run,
+                      graph::ExplainFormat format = graph::ExplainFormat::text,
+                      const graph::ReportOptions& options = {}) const;
 
   /// Runs a form once and says how long each of its steps took, in seconds, in the order of
   /// `plan(form).steps()`. Steps that ran in several lanes count their mean.

@@ -213,6 +213,15 @@ class OperationOf final : public Operation {
     const Shape view{s[0], s[1] / block, s.elements().value_or(0) / (s[0] * s[1]), block};
     return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
   }
+  std::string layout() const override {
+    if constexpr (requires { primitive_.g.layout; }) {
+      return std::string(layout_name(primitive_.g.layout));
+    } else if constexpr (requires { primitive_.g.pool.layout; }) {
+      return std::string(layout_name(primitive_.g.pool.layout));
+    } else {
+      return {};
+    }
+  }
   Index multiply_adds() const override {
     if constexpr (requires { primitive_.multiply_adds(); }) {
       return primitive_.multiply_adds();
