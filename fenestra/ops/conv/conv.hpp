@@ -164,7 +164,8 @@ struct ConvPrimitive {
       return std::nullopt;
     }
     const bool first = g.layout == Layout::channels_first;
-    const V w = mul(s[1], first ? reshape(scale, leading_shape(g.out_channels, g.w_shape())) : scale);
+    const V w =
+        mul(s[1], first ? reshape(scale, leading_shape(g.out_channels, g.w_shape())) : scale);
     const V b = has_bias ? V(add(mul(s[2], scale), shift)) : shift;
     return apply(ConvPrimitive{direction, g, true}, {s[0], w, b});
   }
