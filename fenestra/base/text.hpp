@@ -17,7 +17,7 @@ inline std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);
   const std::size_t digits = number < 0 ? 1 : 0;
   for (std::size_t at = text.size(); at > digits + 3; at -= 3) {
-    text.insert(at - 3, ",");
+    text.insert(at - 3, 1, ',');
   }
   return text;
 }

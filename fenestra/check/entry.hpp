@@ -1,7 +1,8 @@
 // An operator of the list without its type: what the command line and the tests ask of it by name.
 #pragma once
 
-#include <fenestra/check/laws.hpp>
+#include <fenestra/base/error.hpp>
+#include <fenestra/check/law.hpp>
 #include <fenestra/check/nearest.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/operator.hpp>

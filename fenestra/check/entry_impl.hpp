@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/check/entry.hpp>
+#include <fenestra/check/laws.hpp>
 
 namespace fenestra::check {
 

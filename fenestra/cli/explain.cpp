@@ -208,14 +208,6 @@ void print_text(const OperatorEntry& entry, const Description& d, int axis, bool
 
 // For programs.
 
-Json shape_json(const Shape& shape) {
-  Json list = Json::array();
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    list.push_back(shape[axis]);
-  }
-  return list;
-}
-
 Json tensor_json(const TensorInfo& info) {
   return {{"name", info.name},
           {"shape", shape_json(info.shape)},

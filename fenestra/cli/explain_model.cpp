@@ -121,14 +121,6 @@ graph::Report report_of(const ExplainModelOptions& options) {
 
 // For programs.
 
-Json shape_json(const Shape& shape) {
-  Json list = Json::array();
-  for (const Index extent : shape) {
-    list.push_back(extent);
-  }
-  return list;
-}
-
 std::string_view place_name(graph::Place::Kind kind) {
   switch (kind) {
     case graph::Place::Kind::none: return "none";

@@ -51,6 +51,13 @@ struct Applied {
   IndicesOf<V> workspace;
 };
 
+/// y = scale * x + shift, a number of each per channel.
+template <Value V>
+struct ChannelMap {
+  V scale;
+  V shift;
+};
+
 /// A primitive's name, by its attributes where it says so.
 template <class P>
 std::string_view name_of(const P& primitive) {

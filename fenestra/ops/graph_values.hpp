@@ -119,14 +119,123 @@ class KernelOf final : public Kernel {
   decltype(prepared(std::declval<const P&>())) prepared_;
 };
 
+/// Owns through the base class, so that no code of the owner is compiled for each operation.
+inline std::shared_ptr<const Operation> shared_operation(const Operation* operation) {
+  return std::shared_ptr<const Operation>(operation);
+}
+
 /// Whether an operation brings the rules of its primitive on graph values. One without rules is
 /// made where derivatives were taken before there was a graph: nobody asks it for them, it takes
 /// part in no folding, and a unit that makes it compiles no rule.
 enum class Rules { all, none };
 
+/// What operations on values of T share, whatever their primitive: compiled once for each T.
+template <class T, Rules kRules>
+class OperationOn : public Operation {
+ public:
+  DataType result_type() const override { return DataTypeOf<T>::value; }
+  NodeId moved_to_blocks(const std::shared_ptr<Graph>& graph,
+                         NodeId node,
+                         Index block) const override {
+    const Value<T> x(graph, node);
+    const Shape& s = x.shape();
+    const Shape view{s[0], s[1] / block, block, s.elements().value_or(0) / (s[0] * s[1])};
+    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
+  }
+  NodeId moved_from_blocks(const std::shared_ptr<Graph>& graph,
+                           NodeId node,
+                           Index block) const override {
+    const Value<T> x(graph, node);
+    const Shape& s = x.shape();
+    const Shape view{s[0], s[1] / block, s.elements().value_or(0) / (s[0] * s[1]), block};
+    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
+  }
+  void vjp(const std::shared_ptr<Graph>& graph,
+           NodeId node,
+           NodeId y_bar,
+           const std::vector<bool>& needed,
+           std::vector<NodeId>& bars) const override {
+    std::vector<std::optional<Value<T>>> found(needed.size());
+    pull(saved_of(graph, node), Value<T>(graph, y_bar), needed, found);
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      bars[i] = found[i] ? found[i]->in(*graph) : kNoNode;
+    }
+  }
+  NodeId jvp(const std::shared_ptr<Graph>& graph,
+             NodeId node,
+             const std::vector<NodeId>& dots) const override {
+    std::vector<std::optional<Value<T>>> values;
+    for (const NodeId dot : dots) {
+      values.push_back(dot == kNoNode ? std::optional<Value<T>>() : Value<T>(graph, dot));
+    }
+    const std::optional<Value<T>> y_dot = push(saved_of(graph, node), values);
+    return y_dot ? y_dot->in(*graph) : kNoNode;
+  }
+  NodeId folded(const std::shared_ptr<Graph>& graph, NodeId node, NodeId source) const override {
+    const std::optional<ChannelMap<Value<T>>> map = map_of_channels(saved_of(graph, node));
+    if (!map) {
+      return kNoNode;
+    }
+    const NodeId scaled = graph->node(source).operation->scaled(
+        graph, source, map->scale.in(*graph), map->shift.in(*graph));
+    const Shape shape = graph->node(node).shape;
+    return scaled == kNoNode ? kNoNode : reshape(Value<T>(graph, scaled), shape).in(*graph);
+  }
+  NodeId scaled(const std::shared_ptr<Graph>& graph,
+                NodeId node,
+                NodeId scale,
+                NodeId shift) const override {
+    const std::optional<Value<T>> y =
+        with_scale(saved_of(graph, node), Value<T>(graph, scale), Value<T>(graph, shift));
+    return y ? y->in(*graph) : kNoNode;
+  }
+  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
+    if constexpr (kRules == Rules::all) {
+      return add(Value<T>(graph, a), Value<T>(graph, b)).node();
+    } else {
+      assert(false && "an operation without rules");
+      return kNoNode;
+    }
+  }
+
+ private:
+  // The primitive's own rules.
+  virtual void pull(const Saved<Value<T>>& saved,
+                    const Value<T>& y_bar,
+                    const std::vector<bool>& needed,
+                    std::vector<std::optional<Value<T>>>& found) const = 0;
+  virtual std::optional<Value<T>> push(const Saved<Value<T>>& saved,
+                                       std::span<const std::optional<Value<T>>> dots) const = 0;
+  virtual std::optional<ChannelMap<Value<T>>> map_of_channels(const Saved<Value<T>>&) const {
+    return std::nullopt;
+  }
+  virtual std::optional<Value<T>> with_scale(const Saved<Value<T>>&,
+                                             const Value<T>&,
+                                             const Value<T>&) const {
+    return std::nullopt;
+  }
+
+  /// Everything a rule might read; what it does not read is no node's input and dies.
+  static Saved<Value<T>> saved_of(const std::shared_ptr<Graph>& graph, NodeId id) {
+    const Node& node = graph->node(id);
+    Saved<Value<T>> saved;
+    for (const NodeId input : node.in) {
+      saved.in.emplace_back(Value<T>(graph, input));
+    }
+    saved.y = Value<T>(graph, id);
+    if (node.workspace.form != SelectionForm::none) {
+      saved.workspace = Data(graph, id);
+    }
+    for (const NodeId input : node.data) {
+      saved.data.emplace_back(graph, input);
+    }
+    return saved;
+  }
+};
+
 /// A primitive as an operation on values of T.
 template <class P, class T, Rules kRules = Rules::all>
-class OperationOf final : public Operation {
+class OperationOf final : public OperationOn<T, kRules> {
  public:
   explicit OperationOf(const P& primitive) : primitive_(primitive) {}
 
@@ -142,7 +251,6 @@ class OperationOf final : public Operation {
     const auto* same = dynamic_cast<const OperationOf*>(&other);
     return same != nullptr && same->primitive_ == primitive_;
   }
-  DataType result_type() const override { return DataTypeOf<T>::value; }
   Shape result_shape(std::span<const Shape> in) const override {
     return primitive_.result_shape(in[0]);
   }
@@ -171,7 +279,7 @@ class OperationOf final : public Operation {
   }
   std::shared_ptr<const Operation> piece(Index count) const override {
     if constexpr (requires { primitive_.piece(count); }) {
-      return std::make_shared<const OperationOf>(primitive_.piece(count));
+      return shared_operation(new OperationOf(primitive_.piece(count)));
     } else {
       return nullptr;
     }
@@ -197,22 +305,6 @@ class OperationOf final : public Operation {
       return false;
     }
   }
-  NodeId moved_to_blocks(const std::shared_ptr<Graph>& graph,
-                         NodeId node,
-                         Index block) const override {
-    const Value<T> x(graph, node);
-    const Shape& s = x.shape();
-    const Shape view{s[0], s[1] / block, block, s.elements().value_or(0) / (s[0] * s[1])};
-    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
-  }
-  NodeId moved_from_blocks(const std::shared_ptr<Graph>& graph,
-                           NodeId node,
-                           Index block) const override {
-    const Value<T> x(graph, node);
-    const Shape& s = x.shape();
-    const Shape view{s[0], s[1] / block, s.elements().value_or(0) / (s[0] * s[1]), block};
-    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
-  }
   std::string layout() const override {
     if constexpr (requires { primitive_.g.layout; }) {
       return std::string(layout_name(primitive_.g.layout));
@@ -233,116 +325,55 @@ class OperationOf final : public Operation {
     if constexpr (fenestra::aliases_input<P>()) {
       return nullptr;
     } else {
-      return std::make_unique<const KernelOf<P, T>>(primitive_);
-    }
-  }
-
-  void vjp(const std::shared_ptr<Graph>& graph,
-           NodeId node,
-           NodeId y_bar,
-           const std::vector<bool>& needed,
-           std::vector<NodeId>& bars) const override {
-    if constexpr (kRules == Rules::all) {
-      pull(graph, node, y_bar, needed, bars);
-    } else {
-      assert(false && "an operation without rules");
-    }
-  }
-  NodeId jvp(const std::shared_ptr<Graph>& graph,
-             NodeId node,
-             const std::vector<NodeId>& dots) const override {
-    if constexpr (kRules == Rules::all) {
-      return push(graph, node, dots);
-    } else {
-      assert(false && "an operation without rules");
-      return kNoNode;
-    }
-  }
-  NodeId folded(const std::shared_ptr<Graph>& graph, NodeId node, NodeId source) const override {
-    if constexpr (kRules == Rules::all &&
-                  requires { primitive_.template channel_map<Value<T>>(saved_of(graph, node)); }) {
-      if (const auto map = primitive_.template channel_map<Value<T>>(saved_of(graph, node))) {
-        const NodeId scaled = graph->node(source).operation->scaled(
-            graph, source, map->scale.in(*graph), map->shift.in(*graph));
-        const Shape shape = graph->node(node).shape;
-        return scaled == kNoNode ? kNoNode : reshape(Value<T>(graph, scaled), shape).in(*graph);
-      }
-    }
-    return kNoNode;
-  }
-  NodeId scaled(const std::shared_ptr<Graph>& graph,
-                NodeId node,
-                NodeId scale,
-                NodeId shift) const override {
-    if constexpr (kRules == Rules::all &&
-                  requires(const Saved<Value<T>>& saved, const Value<T>& v) {
-                    primitive_.template scaled<Value<T>>(saved, v, v);
-                  }) {
-      const std::optional<Value<T>> y = primitive_.template scaled<Value<T>>(
-          saved_of(graph, node), Value<T>(graph, scale), Value<T>(graph, shift));
-      return y ? y->in(*graph) : kNoNode;
-    } else {
-      return kNoNode;
-    }
-  }
-  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
-    if constexpr (kRules == Rules::all) {
-      return add(Value<T>(graph, a), Value<T>(graph, b)).node();
-    } else {
-      assert(false && "an operation without rules");
-      return kNoNode;
+      return std::unique_ptr<const Kernel>(new KernelOf<P, T>(primitive_));
     }
   }
 
  private:
-  void pull(const std::shared_ptr<Graph>& graph,
-            NodeId node,
-            NodeId y_bar,
+  void pull(const Saved<Value<T>>& saved,
+            const Value<T>& y_bar,
             const std::vector<bool>& needed,
-            std::vector<NodeId>& bars) const {
-    const Saved<Value<T>> saved = saved_of(graph, node);
-    const Value<T> bar(graph, y_bar);
-    std::vector<std::optional<Value<T>>> found(needed.size());
-    if constexpr (requires { primitive_.template vjp_all<Value<T>>(saved, bar, needed, found); }) {
-      primitive_.template vjp_all<Value<T>>(saved, bar, needed, found);
+            std::vector<std::optional<Value<T>>>& found) const override {
+    if constexpr (kRules == Rules::none) {
+      assert(false && "an operation without rules");
+    } else if constexpr (requires {
+                           primitive_.template vjp_all<Value<T>>(saved, y_bar, needed, found);
+                         }) {
+      primitive_.template vjp_all<Value<T>>(saved, y_bar, needed, found);
     } else {
       for (std::size_t i = 0; i < needed.size(); ++i) {
         if (needed[i]) {
-          found[i] = primitive_.template vjp<Value<T>>(static_cast<int>(i), saved, bar);
+          found[i] = primitive_.template vjp<Value<T>>(static_cast<int>(i), saved, y_bar);
         }
       }
     }
-    for (std::size_t i = 0; i < needed.size(); ++i) {
-      bars[i] = found[i] ? found[i]->in(*graph) : kNoNode;
+  }
+  std::optional<Value<T>> push(const Saved<Value<T>>& saved,
+                               std::span<const std::optional<Value<T>>> dots) const override {
+    if constexpr (kRules == Rules::all) {
+      return primitive_.template jvp<Value<T>>(saved, dots);
+    } else {
+      assert(false && "an operation without rules");
+      return std::nullopt;
     }
   }
-  NodeId push(const std::shared_ptr<Graph>& graph,
-              NodeId node,
-              const std::vector<NodeId>& dots) const {
-    std::vector<std::optional<Value<T>>> values;
-    for (const NodeId dot : dots) {
-      values.push_back(dot == kNoNode ? std::optional<Value<T>>() : Value<T>(graph, dot));
+  std::optional<ChannelMap<Value<T>>> map_of_channels(const Saved<Value<T>>& saved) const override {
+    if constexpr (kRules == Rules::all &&
+                  requires { primitive_.template channel_map<Value<T>>(saved); }) {
+      return primitive_.template channel_map<Value<T>>(saved);
+    } else {
+      return std::nullopt;
     }
-    const std::optional<Value<T>> y_dot = primitive_.template jvp<Value<T>>(
-        saved_of(graph, node), std::span<const std::optional<Value<T>>>(values));
-    return y_dot ? y_dot->in(*graph) : kNoNode;
   }
-
-  /// Everything a rule might read; what it does not read is no node's input and dies.
-  static Saved<Value<T>> saved_of(const std::shared_ptr<Graph>& graph, NodeId id) {
-    const Node& node = graph->node(id);
-    Saved<Value<T>> saved;
-    for (const NodeId input : node.in) {
-      saved.in.emplace_back(Value<T>(graph, input));
+  std::optional<Value<T>> with_scale(const Saved<Value<T>>& saved,
+                                     const Value<T>& scale,
+                                     const Value<T>& shift) const override {
+    if constexpr (kRules == Rules::all &&
+                  requires { primitive_.template scaled<Value<T>>(saved, scale, shift); }) {
+      return primitive_.template scaled<Value<T>>(saved, scale, shift);
+    } else {
+      return std::nullopt;
     }
-    saved.y = Value<T>(graph, id);
-    if (node.workspace.form != SelectionForm::none) {
-      saved.workspace = Data(graph, id);
-    }
-    for (const NodeId input : node.data) {
-      saved.data.emplace_back(graph, input);
-    }
-    return saved;
   }
 
   P primitive_;
@@ -365,7 +396,7 @@ class DataOperationOf final : public Operation {
   Shape result_shape(std::span<const Shape>) const override { return map_.result_shape(); }
   bool needs(int, int) const override { return false; }
   std::unique_ptr<const Kernel> prepare() const override {
-    return std::make_unique<const DataKernel>(map_);
+    return std::unique_ptr<const Kernel>(new DataKernel(map_));
   }
   void vjp(const std::shared_ptr<Graph>&,
            NodeId,
@@ -404,7 +435,58 @@ template <class M>
 Data apply_to_data(const M& map, const Data& data) {
   return {data.graph(),
           data.graph()->add_operation(
-              std::make_shared<const DataOperationOf<M>>(map), {}, {data.node()})};
+              shared_operation(new DataOperationOf<M>(map)), {}, {data.node()})};
+}
+
+}  // namespace graph
+
+namespace graph {
+
+/// The graph that the inputs share, or none where all of them are constants.
+template <class T>
+std::shared_ptr<Graph> common_graph(std::string_view name,
+                                    std::span<const Value<T>> in,
+                                    std::span<const Data> data) {
+  CommonGraph common(name);
+  for (const Value<T>& value : in) {
+    common.meet(value);
+  }
+  for (const Data& indices : data) {
+    common.meet(indices);
+  }
+  return common.graph();
+}
+
+template <class T>
+NodeId append(Graph& graph,
+              std::shared_ptr<const Operation> operation,
+              std::span<const Value<T>> in,
+              std::span<const Data> data) {
+  std::vector<NodeId> inputs;
+  for (const Value<T>& value : in) {
+    inputs.push_back(value.in(graph));
+  }
+  std::vector<NodeId> indices;
+  for (const Data& selection : data) {
+    indices.push_back(selection.in(graph));
+  }
+  return graph.add_operation(std::move(operation), std::move(inputs), std::move(indices));
+}
+
+template <class T>
+std::vector<Tensor<T>> constants_of(std::span<const Value<T>> in) {
+  std::vector<Tensor<T>> values;
+  for (const Value<T>& value : in) {
+    values.push_back(value.constant());
+  }
+  return values;
+}
+inline std::vector<Selection> constants_of(std::span<const Data> data) {
+  std::vector<Selection> selections;
+  for (const Data& indices : data) {
+    selections.push_back(indices.constant());
+  }
+  return selections;
 }
 
 }  // namespace graph
@@ -416,41 +498,18 @@ Applied<graph::Value<T>> append_operation(const P& primitive,
                                           std::span<const graph::Value<T>> in,
                                           std::span<const graph::Data> data,
                                           bool keep) {
-  graph::CommonGraph common(name_of(primitive));
-  for (const graph::Value<T>& value : in) {
-    common.meet(value);
-  }
-  for (const graph::Data& indices : data) {
-    common.meet(indices);
-  }
-  const std::shared_ptr<graph::Graph>& graph = common.graph();
+  const std::shared_ptr<graph::Graph> graph = graph::common_graph(name_of(primitive), in, data);
   if (graph == nullptr) {
-    std::vector<Tensor<T>> values;
-    for (const graph::Value<T>& value : in) {
-      values.push_back(value.constant());
-    }
-    std::vector<Selection> selections;
-    for (const graph::Data& indices : data) {
-      selections.push_back(indices.constant());
-    }
+    const std::vector<Tensor<T>> values = graph::constants_of(in);
+    const std::vector<Selection> selections = graph::constants_of(data);
     Applied<Tensor<T>> result = apply_all(primitive,
                                           std::span<const Tensor<T>>(values),
                                           std::span<const Selection>(selections),
                                           keep);
     return {std::move(result.y), std::move(result.workspace)};
   }
-  std::vector<graph::NodeId> inputs;
-  for (const graph::Value<T>& value : in) {
-    inputs.push_back(value.in(*graph));
-  }
-  std::vector<graph::NodeId> indices;
-  for (const graph::Data& selection : data) {
-    indices.push_back(selection.in(*graph));
-  }
-  const graph::NodeId node =
-      graph->add_operation(std::make_shared<const graph::OperationOf<P, T, kRules>>(primitive),
-                           std::move(inputs),
-                           std::move(indices));
+  const graph::NodeId node = graph::append(
+      *graph, graph::shared_operation(new graph::OperationOf<P, T, kRules>(primitive)), in, data);
   graph::Data workspace;
   if constexpr (leaves_workspace<P, T>()) {
     workspace = graph::Data(graph, node);

@@ -67,13 +67,6 @@ constexpr V inverse_deviation(const V& var, double eps) {
   return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
 }
 
-/// scale * x + shift with one number of each per channel.
-template <Value V>
-struct ChannelMap {
-  V scale;
-  V shift;
-};
-
 inline std::string norm_attributes(const NormGeometry& g) {
   return "stat " + to_string(g.stat) + " eps=" + problem_text(g.eps);
 }
@@ -262,7 +255,7 @@ struct NormalisePrimitive {
   NormalisePrimitive piece(Index count) const { return {g.piece(count), given}; }
   /// With given statistics of each channel it is y = scale * x + shift.
   template <class V>
-  std::optional<detail::ChannelMap<V>> channel_map(const Saved<V>& s) const {
+  std::optional<ChannelMap<V>> channel_map(const Saved<V>& s) const {
     if (!given || !g.is_shared()) {
       return std::nullopt;
     }
@@ -271,8 +264,8 @@ struct NormalisePrimitive {
     const bool affine = s.in.size() > 3;
     const V scale = affine ? V(mul(r, s[3])) : r;
     const V drop = neg(mul(s[1], scale));
-    return detail::ChannelMap<V>{reshape(scale, channels),
-                                 reshape(affine ? V(add(drop, s[4])) : drop, channels)};
+    return ChannelMap<V>{reshape(scale, channels),
+                         reshape(affine ? V(add(drop, s[4])) : drop, channels)};
   }
 
   template <class V>
