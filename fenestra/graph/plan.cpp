@@ -17,14 +17,6 @@ constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// A piece of the arena that is needed from step `first` to step `last`.
-struct Interval {
-  std::size_t bytes = 0;
-  NodeId first = 0;
-  NodeId last = 0;
-  std::size_t offset = 0;
-};
-
 /// What wants memory, and for whom.
 class Wishes {
  public:
@@ -35,6 +27,7 @@ class Wishes {
   }
   /// Tells every owner its offset and returns the bytes of all.
   std::size_t grant();
+  std::vector<Interval> take() { return std::move(intervals_); }
 
  private:
   std::vector<Interval> intervals_;
@@ -79,11 +72,6 @@ std::size_t Wishes::grant() {
     owners_[i]->offset = intervals_[i].offset;
   }
   return total;
-}
-
-std::size_t workspace_bytes(const SelectionType& type) {
-  const auto elements = static_cast<std::size_t>(type.shape.elements().value_or(0));
-  return elements * (type.form == SelectionForm::taps ? sizeof(std::uint8_t) : sizeof(Index));
 }
 
 std::string place_text(const Place& place) {
@@ -209,7 +197,7 @@ void Plan::place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots) {
       }
       if (const NodeId last = lifetimes.local_workspace_last(id);
           last != kNoNode && lifetimes.has_local_workspace(id)) {
-        wishes.add(part(workspace_bytes(node.workspace)), id, last, lane, &workspaces_[at]);
+        wishes.add(part(node.workspace_bytes()), id, last, lane, &workspaces_[at]);
       }
       if (const std::size_t bytes = step.scratch_bytes(); bytes > 0) {
         wishes.add(bytes, id, id, lane, &step.scratch);
@@ -231,8 +219,7 @@ void Plan::place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots) {
     }
     if (const NodeId last = lifetimes.workspace_last(id);
         last != kNoNode && workspaces_[at].kind == Place::Kind::none) {
-      wishes.add(
-          workspace_bytes(node.workspace), lifetimes.first(id), last, kArena, &workspaces_[at]);
+      wishes.add(node.workspace_bytes(), lifetimes.first(id), last, kArena, &workspaces_[at]);
     }
     if (const std::size_t bytes = step.scratch_bytes();
         bytes > 0 && step.scratch.kind == Place::Kind::none) {
@@ -249,6 +236,7 @@ void Plan::place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots) {
     }
   }
   arena_bytes_ = wishes.grant();
+  intervals_ = wishes.take();
 }
 
 std::size_t Plan::constant_bytes() const {
@@ -288,7 +276,7 @@ std::string to_string(const Plan& plan, std::span<const double> seconds) {
     }
     text += ": " + std::to_string(node.bytes()) + " bytes " + place_text(plan.result(step.node));
     if (plan.workspace(step.node).kind != Place::Kind::none) {
-      text += ", workspace " + std::to_string(workspace_bytes(node.workspace)) + " bytes " +
+      text += ", workspace " + std::to_string(node.workspace_bytes()) + " bytes " +
               place_text(plan.workspace(step.node));
     }
     if (step.scratch.kind != Place::Kind::none) {

@@ -61,6 +61,14 @@ struct PieceLoop {
   Index pieces() const { return (samples + piece - 1) / piece; }
 };
 
+/// A stretch of the arena, taken from when node `first` runs until `last` has.
+struct Interval {
+  std::size_t bytes = 0;
+  NodeId first = 0;
+  NodeId last = 0;
+  std::size_t offset = 0;
+};
+
 /// An output that is no buffer of its own: copied after the last step.
 struct OutputCopy {
   NodeId node = kNoNode;
@@ -80,6 +88,8 @@ class FENESTRA_API Plan {
   const Place& result(NodeId id) const { return results_[static_cast<std::size_t>(id)]; }
   /// None where nobody reads it.
   const Place& workspace(NodeId id) const { return workspaces_[static_cast<std::size_t>(id)]; }
+  /// Who takes the arena when.
+  const std::vector<Interval>& intervals() const { return intervals_; }
   /// Bytes of memory a run needs beside what the caller gives.
   std::size_t arena_bytes() const { return arena_bytes_; }
   std::size_t constant_bytes() const;
@@ -98,6 +108,7 @@ class FENESTRA_API Plan {
   std::vector<OutputCopy> copies_;
   std::vector<Place> results_;
   std::vector<Place> workspaces_;
+  std::vector<Interval> intervals_;
   std::size_t arena_bytes_ = 0;
 };
 
