@@ -32,7 +32,7 @@ class Grouping {
       close();
       return;
     }
-    if (!members_.empty() && !joins(node, *split)) {
+    if (!members_.empty() && (!joins(node, *split) || takes_too_much(*split))) {
       close();
     }
     if (members_.empty()) {
@@ -94,6 +94,13 @@ class Grouping {
       continues = continues || is_member(data);
     }
     return continues;
+  }
+  /// Whether its least piece would push what the others hand on out of every cache.
+  bool takes_too_much(const Split& split) const {
+    constexpr std::size_t kTimes = 16;
+    const auto least = static_cast<std::size_t>(split.least);
+    return !options_.pieces_may_be_slow && split.least > least_ &&
+           least * step_bytes_ / static_cast<std::size_t>(samples_) > kTimes * options_.cache_bytes;
   }
   /// Samples at a time: as many as the cache holds, no fewer than are fast, and pieces for all
   /// lanes in equal numbers.

@@ -15,7 +15,7 @@ namespace fenestra::graph {
 
 struct FuseOptions {
   int lanes = 1;                        ///< threads that work on pieces side by side
-  std::size_t cache_bytes = 256 << 10;  ///< what the operands of one step of a piece should take
+  std::size_t cache_bytes = 512 << 10;  ///< what the operands of one step of a piece should take
   std::size_t least_bytes = 64 << 10;   ///< groups that move less are left alone
   bool pieces_may_be_slow = false;      ///< ignore what operations say of too small pieces
 };

@@ -113,6 +113,21 @@ class FENESTRA_API Operation {
   virtual std::optional<Split> split(std::span<const Shape>) const { return std::nullopt; }
   /// Itself on `count` samples; for operations that have a split.
   virtual std::shared_ptr<const Operation> piece(Index) const { return nullptr; }
+  // Channels in blocks: the elements of (N, C, cells) lie as (N, C/block, cells, block), under the
+  // shape they have otherwise.
+  /// The block in which the operation is fastest on input 0 and its result, 0 for none.
+  virtual Index block() const { return 0; }
+  /// Itself with input 0 and its result in such blocks, 0 for none; for operations with a block.
+  virtual std::shared_ptr<const Operation> in_blocks(Index, Index) const { return nullptr; }
+  /// Whether it may take every input of its result's shape in blocks, and gives its result so.
+  virtual bool keeps_blocks(std::span<const Shape>) const { return false; }
+  /// Appends `node` moved into blocks or out of them.
+  virtual NodeId moved_to_blocks(const std::shared_ptr<Graph>&, NodeId, Index) const {
+    return kNoNode;
+  }
+  virtual NodeId moved_from_blocks(const std::shared_ptr<Graph>&, NodeId, Index) const {
+    return kNoNode;
+  }
   /// Multiplications with an addition, 0 where the operation does not count them.
   virtual Index multiply_adds() const { return 0; }
 
@@ -129,6 +144,14 @@ class FENESTRA_API Operation {
   virtual NodeId jvp(const std::shared_ptr<Graph>& graph,
                      NodeId node,
                      const std::vector<NodeId>& dots) const = 0;
+  /// For an operation that scales and shifts each channel of what `source` computes: appends a node
+  /// that does so at no cost of its own, by asking the source to; kNoNode where it cannot.
+  virtual NodeId folded(const std::shared_ptr<Graph>&, NodeId, NodeId) const { return kNoNode; }
+  /// Appends scale * y + shift of its result y, a number of each per channel, computed at once;
+  /// kNoNode where the operation cannot take them in.
+  virtual NodeId scaled(const std::shared_ptr<Graph>&, NodeId, NodeId, NodeId) const {
+    return kNoNode;
+  }
   /// Appends a + b, both of one shape: how cotangents of one node meet.
   virtual NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const = 0;
 };

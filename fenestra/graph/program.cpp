@@ -3,7 +3,9 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/execution.hpp>
+#include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/fuse.hpp>
+#include <fenestra/graph/layouts.hpp>
 #include <fenestra/graph/program.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
@@ -36,6 +38,13 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
     result = std::move(next);
     graph::verify(result);
   };
+  if (options.fold) {
+    pass(graph::fold_scales(result));
+    result = graph::simplify(result);
+  }
+  if (options.layouts) {
+    pass(graph::choose_layouts(result));
+  }
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
   if (options.fuse) {

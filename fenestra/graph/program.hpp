@@ -42,6 +42,12 @@ struct CompileOptions {
   /// Threads that work on pieces of a batch side by side; 0: as many as `threads()` says when it is
   /// compiled.
   int threads = 0;
+  /// Whether what scales and shifts channels becomes part of the weights before it, see
+  /// graph/fold.hpp; bits differ from eager evaluation then.
+  bool fold = true;
+  /// Whether values may lie in other layouts between operations that are faster so, see
+  /// graph/layouts.hpp.
+  bool layouts = true;
   /// How operations are run together; none: each on its own.
   std::optional<graph::FuseOptions> fuse = graph::FuseOptions{};
 };

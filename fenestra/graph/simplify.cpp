@@ -89,6 +89,27 @@ Graph eliminate_dead(const Graph& graph) {
   return copier.finish();
 }
 
+Graph eliminate_aliases(const Graph& graph) {
+  Copier copier(graph);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    Node node = copier.moved(id);
+    NodeId source = kNoNode;
+    if (node.operation && node.operation->aliases_input()) {
+      source = node.in[0];
+      while (copier.to().node(source).shape != node.shape) {
+        const Node& from = copier.to().node(source);
+        if (!from.operation || !from.operation->aliases_input()) {
+          source = kNoNode;
+          break;
+        }
+        source = from.in[0];
+      }
+    }
+    copier.set_place(id, source != kNoNode ? source : copier.append(std::move(node)));
+  }
+  return copier.finish();
+}
+
 Graph eliminate_common(const Graph& graph) {
   Copier copier(graph);
   std::unordered_multimap<std::size_t, NodeId> seen;
@@ -138,6 +159,8 @@ Graph fold_constants(const Graph& graph, std::size_t most_bytes) {
 
 Graph simplify(const Graph& graph) {
   Graph result = eliminate_dead(graph);
+  verify(result);
+  result = eliminate_aliases(result);
   verify(result);
   result = fold_constants(result);
   verify(result);

@@ -12,6 +12,9 @@ namespace fenestra::graph {
 /// not: it is the signature.
 FENESTRA_API Graph eliminate_dead(const Graph& graph);
 
+/// An alias that gives its source back the shape it had becomes the source.
+FENESTRA_API Graph eliminate_aliases(const Graph& graph);
+
 /// Equal operations on equal inputs become one, and so do equal constants.
 FENESTRA_API Graph eliminate_common(const Graph& graph);
 

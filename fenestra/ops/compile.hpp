@@ -157,7 +157,7 @@ Program<T> compile_step(const Update& update, const F& f, const Args&... args) {
     const graph::Value<T> w = builder.value(parameters[i]);
     builder.update(w, update(builder, rate, w, builder.value(bars[i])));
   }
-  return Program<T>(builder.graph());
+  return Program<T>(builder.graph(), arguments.options());
 }
 
 }  // namespace fenestra

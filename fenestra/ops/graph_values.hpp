@@ -6,6 +6,10 @@
 // - attributes(): what distinguishes it, for people
 // - may_overwrite(i): the result may be written over input i
 // - multiply_adds()
+// - channel_map(saved): a scale and a shift per channel, where it does no more than that to input 0
+// - scaled(saved, scale, shift): scale * y + shift in one operation, where it can take them in
+// - block<T>(), in_blocks<T>(of input 0, of the result), keeps_blocks(shapes): see
+// graph/layouts.hpp
 // - split(shapes of the inputs) and piece(count): itself on a few samples of axis 0
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
 //   scratch), and may have kernel_name() and scratch_bytes()
@@ -16,6 +20,8 @@
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/ops/transpose/transpose.hpp>
 
 #include <memory>
 #include <optional>
@@ -164,6 +170,43 @@ class OperationOf final : public Operation {
       return nullptr;
     }
   }
+  Index block() const override {
+    if constexpr (requires { primitive_.template block<T>(); }) {
+      return primitive_.template block<T>();
+    } else {
+      return 0;
+    }
+  }
+  std::shared_ptr<const Operation> in_blocks(Index of_input, Index of_result) const override {
+    if constexpr (requires { primitive_.template in_blocks<T>(of_input, of_result); }) {
+      return primitive_.template in_blocks<T>(of_input, of_result);
+    } else {
+      return nullptr;
+    }
+  }
+  bool keeps_blocks(std::span<const Shape> in) const override {
+    if constexpr (requires { primitive_.keeps_blocks(in); }) {
+      return primitive_.keeps_blocks(in);
+    } else {
+      return false;
+    }
+  }
+  NodeId moved_to_blocks(const std::shared_ptr<Graph>& graph,
+                         NodeId node,
+                         Index block) const override {
+    const Value<T> x(graph, node);
+    const Shape& s = x.shape();
+    const Shape view{s[0], s[1] / block, block, s.elements().value_or(0) / (s[0] * s[1])};
+    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
+  }
+  NodeId moved_from_blocks(const std::shared_ptr<Graph>& graph,
+                           NodeId node,
+                           Index block) const override {
+    const Value<T> x(graph, node);
+    const Shape& s = x.shape();
+    const Shape view{s[0], s[1] / block, s.elements().value_or(0) / (s[0] * s[1]), block};
+    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
+  }
   Index multiply_adds() const override {
     if constexpr (requires { primitive_.multiply_adds(); }) {
       return primitive_.multiply_adds();
@@ -210,6 +253,31 @@ class OperationOf final : public Operation {
     const std::optional<Value<T>> y_dot = primitive_.template jvp<Value<T>>(
         saved_of(graph, node), std::span<const std::optional<Value<T>>>(values));
     return y_dot ? y_dot->in(*graph) : kNoNode;
+  }
+  NodeId folded(const std::shared_ptr<Graph>& graph, NodeId node, NodeId source) const override {
+    if constexpr (requires { primitive_.template channel_map<Value<T>>(saved_of(graph, node)); }) {
+      if (const auto map = primitive_.template channel_map<Value<T>>(saved_of(graph, node))) {
+        const NodeId scaled = graph->node(source).operation->scaled(
+            graph, source, map->scale.in(*graph), map->shift.in(*graph));
+        const Shape shape = graph->node(node).shape;
+        return scaled == kNoNode ? kNoNode : reshape(Value<T>(graph, scaled), shape).in(*graph);
+      }
+    }
+    return kNoNode;
+  }
+  NodeId scaled(const std::shared_ptr<Graph>& graph,
+                NodeId node,
+                NodeId scale,
+                NodeId shift) const override {
+    if constexpr (requires(const Saved<Value<T>>& saved, const Value<T>& v) {
+                    primitive_.template scaled<Value<T>>(saved, v, v);
+                  }) {
+      const std::optional<Value<T>> y = primitive_.template scaled<Value<T>>(
+          saved_of(graph, node), Value<T>(graph, scale), Value<T>(graph, shift));
+      return y ? y->in(*graph) : kNoNode;
+    } else {
+      return kNoNode;
+    }
   }
   NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
     return add(Value<T>(graph, a), Value<T>(graph, b)).node();

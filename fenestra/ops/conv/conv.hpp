@@ -19,14 +19,20 @@
 #include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace fenestra {
 
 /// Every candidate of every direction, for float and double.
 FENESTRA_API std::vector<KernelChoice> conv_kernels(const ConvGeometry& g);
+
+namespace graph {
+class Operation;
+}  // namespace graph
 
 struct ConvProblem;
 template <class T>
@@ -56,6 +62,15 @@ constexpr Shape channel_shape(Index channels, int rank, Layout layout) {
   return shape;
 }
 
+/// The shape in which a vector meets axis 0 of a tensor.
+constexpr Shape leading_shape(Index extent, const Shape& tensor) {
+  Shape shape{extent};
+  for (int axis = 1; axis < tensor.rank(); ++axis) {
+    shape.push_back(1);
+  }
+  return shape;
+}
+
 /// Sum over batch and space: the gradient of a bias.
 template <Value V>
 V sum_to_channels(const V& y, Index channels, int rank, Layout layout) {
@@ -66,6 +81,17 @@ template <Value V>
 V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
 template <Value V>
 V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
+
+/// The block of channels in which a fast kernel wants input and result, 0 where there is none, and
+/// the convolution of operands in such blocks (0 for plain ones); see graph/layouts.hpp. For float.
+FENESTRA_API Index conv_block(ConvDirection direction, const ConvGeometry& g);
+FENESTRA_API std::shared_ptr<const graph::Operation> conv_in_blocks(const ConvGeometry& g,
+                                                                    bool has_bias,
+                                                                    Index x_block,
+                                                                    Index y_block);
+
+/// How a convolution in the given direction meets samples.
+std::optional<Split> conv_split(ConvDirection direction, const ConvGeometry& g, std::size_t inputs);
 
 struct ConvPrimitive {
   static constexpr std::string_view name = "conv";
@@ -127,20 +153,8 @@ struct ConvPrimitive {
     return {*this, &choose_conv<T>(direction, g)};
   }
   Index multiply_adds() const { return g.multiply_adds(); }
-  /// Not where it sums over the samples. Kernels pack the weights in every call: a piece has twice
-  /// as many cells of activations as of weights, and enough cells to fill their tiles.
   std::optional<Split> split(std::span<const Shape> in) const {
-    if (!g.batched || direction == ConvDirection::weight_grad) {
-      return std::nullopt;
-    }
-    constexpr Index kLeastCells = 256;
-    const Index cells = sample_elements(g.x_shape()) + sample_elements(g.y_shape());
-    const Index spatial = std::min(g.windows.in_cells(), g.windows.out_cells());
-    Split split{std::vector<bool>(in.size(), false)};
-    split.in[0] = true;
-    split.least = 1 + std::max(2 * g.w_shape().elements().value_or(0) / std::max<Index>(cells, 1),
-                               (kLeastCells - 1) / std::max<Index>(spatial, 1));
-    return split;
+    return conv_split(direction, g, in.size());
   }
   ConvPrimitive piece(Index count) const {
     ConvPrimitive some = *this;
@@ -148,6 +162,26 @@ struct ConvPrimitive {
     return some;
   }
   std::string attributes() const { return to_string(g); }
+  template <KernelScalar T>
+  Index block() const {
+    return std::is_same_v<T, float> ? conv_block(direction, g) : 0;
+  }
+  template <KernelScalar T>
+  std::shared_ptr<const graph::Operation> in_blocks(Index x_block, Index y_block) const {
+    return conv_in_blocks(g, has_bias, x_block, y_block);
+  }
+  /// scale * y + shift per channel, by other weights and another bias.
+  template <class V>
+  std::optional<V> scaled(const Saved<V>& s, const V& scale, const V& shift) const {
+    if (direction != ConvDirection::forward) {
+      return std::nullopt;
+    }
+    const bool first = g.layout == Layout::channels_first;
+    const V w =
+        mul(s[1], first ? reshape(scale, leading_shape(g.out_channels, g.w_shape())) : scale);
+    const V b = has_bias ? V(add(mul(s[2], scale), shift)) : shift;
+    return apply(ConvPrimitive{direction, g, true}, {s[0], w, b});
+  }
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {
     if (i == 2) {
@@ -188,6 +222,24 @@ struct ConvPrimitive {
     return apply(ConvPrimitive{ConvDirection::forward, g, false}, {x, w});
   }
 };
+
+/// Not where it sums over them. Kernels pack the weights in every call: a piece has twice as many
+/// cells of activations as of weights, and enough cells to fill their tiles.
+inline std::optional<Split> conv_split(ConvDirection direction,
+                                       const ConvGeometry& g,
+                                       std::size_t inputs) {
+  if (!g.batched || direction == ConvDirection::weight_grad) {
+    return std::nullopt;
+  }
+  constexpr Index kLeastCells = 256;
+  const Index cells = sample_elements(g.x_shape()) + sample_elements(g.y_shape());
+  const Index spatial = std::min(g.windows.in_cells(), g.windows.out_cells());
+  Split split{std::vector<bool>(inputs, false)};
+  split.in[0] = true;
+  split.least = 1 + std::max(2 * g.w_shape().elements().value_or(0) / std::max<Index>(cells, 1),
+                             (kLeastCells - 1) / std::max<Index>(spatial, 1));
+  return split;
+}
 
 namespace detail {
 

@@ -27,8 +27,8 @@ namespace {
 
 using dnnl::memory;
 
-// Geometries kept: a training step of a network with 20 convolutions, three directions each.
-constexpr std::size_t kCacheEntries = 64;
+// Geometries kept: a few networks of 20 convolutions, three directions each.
+constexpr std::size_t kCacheEntries = 256;
 // Samples are passed through blocked layouts in chunks of about this size, so that what a reorder
 // wrote is still in the last-level cache when the convolution reads it.
 constexpr Index kChunkBytes = 8 << 20;
@@ -77,6 +77,15 @@ struct Operand {
   memory::dims strides;
 
   memory::desc plain() const { return {dims, memory::data_type::f32, strides}; }
+  /// Of an activation.
+  memory::desc in_blocks(Index block) const {
+    using Tag = memory::format_tag;
+    constexpr Tag kTags[3][2] = {
+        {Tag::nCw8c, Tag::nCw16c}, {Tag::nChw8c, Tag::nChw16c}, {Tag::nCdhw8c, Tag::nCdhw16c}};
+    return {dims, memory::data_type::f32, kTags[dims.size() - 3][block == 16 ? 1 : 0]};
+  }
+  /// As the caller has it.
+  memory::desc given(Index block) const { return block > 0 ? in_blocks(block) : plain(); }
   memory::desc any() const { return {dims, memory::data_type::f32, memory::format_tag::any}; }
 };
 
@@ -133,10 +142,13 @@ struct Plan {
   memory::desc scratchpad;
   Index samples = 0;
 
-  void set(
-      Slot& slot, int argument, const Operand& plain, const memory::desc& wanted, bool result) {
+  void set(Slot& slot,
+           int argument,
+           const memory::desc& given,
+           const memory::desc& wanted,
+           bool result) {
     slot.argument = argument;
-    slot.plain = plain.plain();
+    slot.plain = given;
     slot.wanted = wanted;
     if (slot.copied()) {
       const memory::desc& from = result ? slot.wanted : slot.plain;
@@ -152,9 +164,9 @@ struct Plan {
   }
 };
 
-Plan make_plan(const ConvProblem& problem, bool has_bias) {
+Plan make_plan(const ConvProblem& problem, const ConvBlocks& blocks, bool has_bias) {
   const ConvGeometry& g = problem.geometry;
-  const Freedom free = freedom(problem);
+  const Freedom free = blocks == ConvBlocks{} ? freedom(problem) : Freedom::all;
   const Operand x = activation(g.x_map(), g.windows.in_shape());
   const Operand y = activation(g.y_map(), g.windows.out_shape());
   const Operand w = weights(g);
@@ -193,9 +205,9 @@ Plan make_plan(const ConvProblem& problem, bool has_bias) {
       const auto pd = forward(dnnl::prop_kind::forward_inference);
       plan.primitive = dnnl::convolution_forward(pd);
       plan.scratchpad = pd.scratchpad_desc();
-      plan.set(plan.lhs, DNNL_ARG_SRC, x, pd.src_desc(), false);
-      plan.set(plan.rhs, DNNL_ARG_WEIGHTS, w, pd.weights_desc(), false);
-      plan.set(plan.out, DNNL_ARG_DST, y, pd.dst_desc(), true);
+      plan.set(plan.lhs, DNNL_ARG_SRC, x.given(blocks.lhs), pd.src_desc(), false);
+      plan.set(plan.rhs, DNNL_ARG_WEIGHTS, w.plain(), pd.weights_desc(), false);
+      plan.set(plan.out, DNNL_ARG_DST, y.given(blocks.out), pd.dst_desc(), true);
       break;
     }
     case ConvDirection::input_grad: {
@@ -206,9 +218,9 @@ Plan make_plan(const ConvProblem& problem, bool has_bias) {
           forward(dnnl::prop_kind::forward_training));
       plan.primitive = dnnl::convolution_backward_data(pd);
       plan.scratchpad = pd.scratchpad_desc();
-      plan.set(plan.lhs, DNNL_ARG_DIFF_DST, y, pd.diff_dst_desc(), false);
-      plan.set(plan.rhs, DNNL_ARG_WEIGHTS, w, pd.weights_desc(), false);
-      plan.set(plan.out, DNNL_ARG_DIFF_SRC, x, pd.diff_src_desc(), true);
+      plan.set(plan.lhs, DNNL_ARG_DIFF_DST, y.plain(), pd.diff_dst_desc(), false);
+      plan.set(plan.rhs, DNNL_ARG_WEIGHTS, w.plain(), pd.weights_desc(), false);
+      plan.set(plan.out, DNNL_ARG_DIFF_SRC, x.plain(), pd.diff_src_desc(), true);
       break;
     }
     case ConvDirection::weight_grad: {
@@ -219,9 +231,9 @@ Plan make_plan(const ConvProblem& problem, bool has_bias) {
           forward(dnnl::prop_kind::forward_training));
       plan.primitive = dnnl::convolution_backward_weights(pd);
       plan.scratchpad = pd.scratchpad_desc();
-      plan.set(plan.lhs, DNNL_ARG_SRC, x, pd.src_desc(), false);
-      plan.set(plan.rhs, DNNL_ARG_DIFF_DST, y, pd.diff_dst_desc(), false);
-      plan.set(plan.out, DNNL_ARG_DIFF_WEIGHTS, w, pd.diff_weights_desc(), true);
+      plan.set(plan.lhs, DNNL_ARG_SRC, x.plain(), pd.src_desc(), false);
+      plan.set(plan.rhs, DNNL_ARG_DIFF_DST, y.plain(), pd.diff_dst_desc(), false);
+      plan.set(plan.out, DNNL_ARG_DIFF_WEIGHTS, w.plain(), pd.diff_weights_desc(), true);
       break;
     }
   }
@@ -234,11 +246,12 @@ class PlanCache {
  public:
   struct Key {
     ConvProblem problem;
+    ConvBlocks blocks;
     bool has_bias = false;
     int threads = 1;  ///< oneDNN decides blocking by it
     bool operator==(const Key& o) const {
       return problem.direction == o.problem.direction && problem.geometry == o.problem.geometry &&
-             has_bias == o.has_bias && threads == o.threads;
+             blocks == o.blocks && has_bias == o.has_bias && threads == o.threads;
     }
   };
 
@@ -251,7 +264,7 @@ class PlanCache {
       }
     }
     // Creation takes milliseconds; others go on meanwhile. Two threads may create the same plan.
-    auto plan = std::make_shared<const Plan>(make_plan(key.problem, key.has_bias));
+    auto plan = std::make_shared<const Plan>(make_plan(key.problem, key.blocks, key.has_bias));
     const std::lock_guard lock(mutex_);
     if (const auto found = index_.find(key); found != index_.end()) {
       return found->second->second;
@@ -446,15 +459,57 @@ const char* refuse_conv_onednn(const ConvProblem& problem) {
   return nullptr;
 }
 
+namespace {
+
+PlanCache::Key key_of(const ConvProblem& problem,
+                      const ConvBlocks& blocks,
+                      bool has_bias,
+                      Index samples) {
+  PlanCache::Key key{problem, blocks, has_bias, threads()};
+  key.problem.geometry.batch = samples;
+  key.problem.geometry.batched = true;
+  key.problem.geometry.has_bias = false;
+  return key;
+}
+
+}  // namespace
+
+Index onednn_block(const ConvProblem& problem) {
+  const ConvGeometry& g = problem.geometry;
+  if (g.layout != Layout::channels_first || g.groups != 1) {
+    return 0;
+  }
+  try {
+    // Any block frees oneDNN to choose; its choice is what is asked for.
+    const auto plan = cache().get(key_of(problem, {.lhs = 8, .out = 8}, false, g.batch));
+    for (const Index block : {8, 16}) {
+      if (g.in_channels % block == 0 && g.out_channels % block == 0 &&
+          plan->lhs.wanted == activation(g.x_map(), g.windows.in_shape()).in_blocks(block) &&
+          plan->out.wanted == activation(g.y_map(), g.windows.out_shape()).in_blocks(block)) {
+        return block;
+      }
+    }
+  } catch (const std::exception&) {
+    return 0;  // what oneDNN cannot make, it does not prefer
+  }
+  return 0;
+}
+
+void run_conv_onednn_in_blocks(const ConvProblem& problem,
+                               const ConvBlocks& blocks,
+                               const ConvArguments<float>& arguments) noexcept {
+  [[maybe_unused]] const TeamSize team;
+  const auto plan =
+      cache().get(key_of(problem, blocks, arguments.bias != nullptr, problem.geometry.batch));
+  execute(*plan, arguments, 1);
+}
+
 void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arguments) noexcept {
   try {
     [[maybe_unused]] const TeamSize team;
     const Index samples = chunk_samples(problem);
     const bool forward = problem.direction == ConvDirection::forward;
-    PlanCache::Key key{problem, forward && arguments.bias != nullptr, threads()};
-    key.problem.geometry.batch = samples;
-    key.problem.geometry.batched = true;
-    key.problem.geometry.has_bias = false;
+    const PlanCache::Key key = key_of(problem, {}, forward && arguments.bias != nullptr, samples);
     execute(*cache().get(key), arguments, problem.geometry.batch / samples);
     if (!forward && arguments.bias != nullptr) {
       add_bias(problem.geometry.x_map(), arguments.bias, arguments.out);

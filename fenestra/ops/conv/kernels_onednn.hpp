@@ -19,6 +19,20 @@ const char* refuse_conv_onednn(const ConvProblem& problem);
 /// oneDNN fail to create what it was asked for.
 void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arguments) noexcept;
 
+/// Operands whose channels lie in blocks; 0 for plain ones.
+struct ConvBlocks {
+  Index lhs = 0;
+  Index out = 0;
+  friend bool operator==(const ConvBlocks&, const ConvBlocks&) = default;
+};
+
+/// The block that oneDNN would choose for both of them, 0 where it would not use the same one.
+Index onednn_block(const ConvProblem& problem);
+/// The forward convolution of such operands.
+void run_conv_onednn_in_blocks(const ConvProblem& problem,
+                               const ConvBlocks& blocks,
+                               const ConvArguments<float>& arguments) noexcept;
+
 /// Geometries whose primitives are kept, for tests.
 std::size_t onednn_cached();
 

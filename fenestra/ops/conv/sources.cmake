@@ -1,5 +1,5 @@
 # What the folder adds to the library and the tests.
-set(operator_sources candidates.cpp evaluate.cpp kernels_direct.cpp kernels_direct_tiles.cpp
+set(operator_sources blocked.cpp candidates.cpp evaluate.cpp kernels_direct.cpp kernels_direct_tiles.cpp
                      kernels_gemm.cpp patches.cpp)
 set(operator_tests test.cpp kernels_test.cpp kernels_direct_test.cpp)
 if(TARGET DNNL::dnnl)

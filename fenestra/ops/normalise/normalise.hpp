@@ -67,6 +67,13 @@ V inverse_deviation(const V& var, double eps) {
   return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
 }
 
+/// scale * x + shift with one number of each per channel.
+template <Value V>
+struct ChannelMap {
+  V scale;
+  V shift;
+};
+
 inline std::string norm_attributes(const NormGeometry& g) {
   return "stat " + to_string(g.stat) + " eps=" + problem_text(g.eps);
 }
@@ -251,6 +258,20 @@ struct NormalisePrimitive {
     return split_broadcast(in, g.view);
   }
   NormalisePrimitive piece(Index count) const { return {g.piece(count), given}; }
+  /// With given statistics of each channel it is y = scale * x + shift.
+  template <class V>
+  std::optional<detail::ChannelMap<V>> channel_map(const Saved<V>& s) const {
+    if (!given || !g.is_shared()) {
+      return std::nullopt;
+    }
+    const Shape channels{g.stat_cells()};
+    const V r = detail::inverse_deviation(s[2], g.eps);
+    const bool affine = s.in.size() > 3;
+    const V scale = affine ? V(mul(r, s[3])) : r;
+    const V drop = neg(mul(s[1], scale));
+    return detail::ChannelMap<V>{reshape(scale, channels),
+                                 reshape(affine ? V(add(drop, s[4])) : drop, channels)};
+  }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {

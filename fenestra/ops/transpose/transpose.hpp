@@ -3,6 +3,7 @@
 
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/transpose/evaluate.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <initializer_list>
 #include <span>
@@ -29,6 +30,8 @@ struct TransposePrimitive {
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_transpose(in[0], order, out);
   }
+  std::optional<Split> split(std::span<const Shape>) const { return split_all(1, order[0] == 0); }
+  TransposePrimitive piece(Index) const { return *this; }
   std::string attributes() const { return to_string(order); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
