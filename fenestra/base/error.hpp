@@ -48,6 +48,7 @@ enum class ErrorCode {
   foreign_variable,
   released_graph,
   bad_file,
+  memory_limit,
 };
 
 /// The stable spelling of a code, e.g. "kernel-exceeds-input".
@@ -83,6 +84,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::foreign_variable: return "foreign-variable";
     case ErrorCode::released_graph: return "released-graph";
     case ErrorCode::bad_file: return "bad-file";
+    case ErrorCode::memory_limit: return "memory-limit";
   }
   return "unknown";
 }

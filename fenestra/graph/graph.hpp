@@ -69,13 +69,6 @@ struct Node {
   bool runs() const { return kind == NodeKind::operation && !operation->aliases_input(); }
   Index elements() const { return shape.elements().value_or(0); }
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * bytes_of(type); }
-  std::size_t workspace_bytes() const {
-    const std::size_t each =
-        workspace.form == SelectionForm::taps ? sizeof(std::uint8_t) : sizeof(Index);
-    return workspace.form == SelectionForm::none
-               ? 0
-               : static_cast<std::size_t>(workspace.shape.elements().value_or(0)) * each;
-  }
 };
 
 struct Output {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/tensor/condition.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -128,6 +129,8 @@ class FENESTRA_API Operation {
   virtual NodeId moved_from_blocks(const std::shared_ptr<Graph>&, NodeId, Index) const {
     return kNoNode;
   }
+  /// What the numbers of input i must fulfil, where they are given; none where all will do.
+  virtual std::optional<Condition> condition(int) const { return std::nullopt; }
   /// Multiplications with an addition, 0 where the operation does not count them.
   virtual Index multiply_adds() const { return 0; }
 

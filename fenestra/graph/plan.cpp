@@ -20,56 +20,57 @@ constexpr std::size_t aligned(std::size_t bytes) {
 /// What wants memory, and for whom.
 class Wishes {
  public:
-  void add(std::size_t bytes, NodeId first, NodeId last, const Place& kind, Place* owner) {
+  void add(Buffer buffer, const Place& kind, Place* owner) {
     *owner = kind;
-    intervals_.push_back({aligned(bytes), first, last, 0});
+    buffer.bytes = aligned(buffer.bytes);
+    buffers_.push_back(buffer);
     owners_.push_back(owner);
   }
   /// Tells every owner its offset and returns the bytes of all.
   std::size_t grant();
-  std::vector<Interval> take() { return std::move(intervals_); }
+  std::vector<Buffer> take() { return std::move(buffers_); }
 
  private:
-  std::vector<Interval> intervals_;
+  std::vector<Buffer> buffers_;
   std::vector<Place*> owners_;
 };
 
-/// Gives every interval an offset and returns the bytes of all.
-std::size_t place(std::vector<Interval>& intervals) {
-  std::vector<std::size_t> order(intervals.size());
+/// Gives every buffer an offset and returns the bytes of all.
+std::size_t place(std::vector<Buffer>& buffers) {
+  std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return intervals[a].bytes > intervals[b].bytes;
+    return buffers[a].bytes > buffers[b].bytes;
   });
   std::size_t total = 0;
-  std::vector<const Interval*> placed;  // by offset
+  std::vector<const Buffer*> placed;  // by offset
   for (const std::size_t at : order) {
-    Interval& interval = intervals[at];
+    Buffer& buffer = buffers[at];
     std::size_t offset = 0;
-    for (const Interval* other : placed) {
-      if (other->last < interval.first || interval.last < other->first) {
+    for (const Buffer* other : placed) {
+      if (other->last < buffer.first || buffer.last < other->first) {
         continue;
       }
-      if (offset + interval.bytes <= other->offset) {
+      if (offset + buffer.bytes <= other->offset) {
         break;
       }
       offset = std::max(offset, other->offset + other->bytes);
     }
-    interval.offset = offset;
-    total = std::max(total, offset + interval.bytes);
+    buffer.offset = offset;
+    total = std::max(total, offset + buffer.bytes);
     placed.insert(std::upper_bound(placed.begin(),
                                    placed.end(),
                                    offset,
-                                   [](std::size_t o, const Interval* i) { return o < i->offset; }),
-                  &interval);
+                                   [](std::size_t o, const Buffer* b) { return o < b->offset; }),
+                  &buffer);
   }
   return total;
 }
 
 std::size_t Wishes::grant() {
-  const std::size_t total = place(intervals_);
-  for (std::size_t i = 0; i < intervals_.size(); ++i) {
-    owners_[i]->offset = intervals_[i].offset;
+  const std::size_t total = place(buffers_);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    owners_[i]->offset = buffers_[i].offset;
   }
   return total;
 }
@@ -93,12 +94,27 @@ Plan::Plan(Graph graph, int lanes) : graph_(std::move(graph)), given_(graph_.giv
   const Lifetimes lifetimes(graph_);
   results_.resize(count);
   workspaces_.resize(count);
+  find_requirements(lifetimes);
   choose_kernels(lifetimes, lanes);
   std::vector<Place> roots = place_outputs(lifetimes);
   place_lanes(lifetimes, roots);
   place_arena(lifetimes, roots);
   for (NodeId id = 0; id < graph_.size(); ++id) {
     results_[static_cast<std::size_t>(id)] = roots[static_cast<std::size_t>(lifetimes.root(id))];
+  }
+}
+
+void Plan::find_requirements(const Lifetimes& lifetimes) {
+  for (const Node& node : graph_.nodes()) {
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      const NodeId source = lifetimes.root(node.in[i]);
+      if (graph_.node(source).kind == NodeKind::operation) {
+        continue;
+      }
+      if (const auto condition = node.operation->condition(static_cast<int>(i))) {
+        requirements_.push_back({source, *condition, std::string(node.operation->name())});
+      }
+    }
   }
 }
 
@@ -193,14 +209,18 @@ void Plan::place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots) {
       const Node& node = graph_.node(id);
       const auto at = static_cast<std::size_t>(id);
       if (lifetimes.root(id) == id && lifetimes.is_local(id)) {
-        wishes.add(part(node.bytes()), id, lifetimes.local_last(id), lane, &roots[at]);
+        wishes.add({Buffer::Role::result, id, part(node.bytes()), id, lifetimes.local_last(id)},
+                   lane,
+                   &roots[at]);
       }
       if (const NodeId last = lifetimes.local_workspace_last(id);
           last != kNoNode && lifetimes.has_local_workspace(id)) {
-        wishes.add(part(node.workspace_bytes()), id, last, lane, &workspaces_[at]);
+        wishes.add({Buffer::Role::workspace, id, part(workspace_bytes(id)), id, last},
+                   lane,
+                   &workspaces_[at]);
       }
       if (const std::size_t bytes = step.scratch_bytes(); bytes > 0) {
-        wishes.add(bytes, id, id, lane, &step.scratch);
+        wishes.add({Buffer::Role::scratch, id, bytes, id, id}, lane, &step.scratch);
       }
     }
     loop.lane_bytes = aligned(wishes.grant());
@@ -215,28 +235,41 @@ void Plan::place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots) {
     const Node& node = graph_.node(id);
     const auto at = static_cast<std::size_t>(id);
     if (lifetimes.root(id) == id && roots[at].kind == Place::Kind::none) {
-      wishes.add(node.bytes(), lifetimes.first(id), lifetimes.last(id), kArena, &roots[at]);
+      wishes.add({Buffer::Role::result, id, node.bytes(), lifetimes.first(id), lifetimes.last(id)},
+                 kArena,
+                 &roots[at]);
     }
     if (const NodeId last = lifetimes.workspace_last(id);
         last != kNoNode && workspaces_[at].kind == Place::Kind::none) {
-      wishes.add(node.workspace_bytes(), lifetimes.first(id), last, kArena, &workspaces_[at]);
+      wishes.add({Buffer::Role::workspace, id, workspace_bytes(id), lifetimes.first(id), last},
+                 kArena,
+                 &workspaces_[at]);
     }
     if (const std::size_t bytes = step.scratch_bytes();
         bytes > 0 && step.scratch.kind == Place::Kind::none) {
-      wishes.add(bytes, id, id, kArena, &step.scratch);
+      wishes.add({Buffer::Role::scratch, id, bytes, id, id}, kArena, &step.scratch);
     }
   }
   for (PieceLoop& loop : loops_) {
     if (loop.lane_bytes > 0) {
-      wishes.add(loop.lane_bytes * static_cast<std::size_t>(loop.lanes),
-                 steps_[loop.first].node,
-                 steps_[loop.end - 1].node,
+      const NodeId first = steps_[loop.first].node;
+      wishes.add({Buffer::Role::lanes,
+                  first,
+                  loop.lane_bytes * static_cast<std::size_t>(loop.lanes),
+                  first,
+                  steps_[loop.end - 1].node},
                  kArena,
                  &loop.memory);
     }
   }
   arena_bytes_ = wishes.grant();
-  intervals_ = wishes.take();
+  buffers_ = wishes.take();
+}
+
+std::size_t Plan::workspace_bytes(NodeId id) const {
+  const SelectionType& type = graph_.node(id).workspace;
+  const auto elements = static_cast<std::size_t>(type.shape.elements().value_or(0));
+  return elements * (type.form == SelectionForm::taps ? sizeof(std::uint8_t) : sizeof(Index));
 }
 
 std::size_t Plan::constant_bytes() const {
@@ -276,7 +309,7 @@ std::string to_string(const Plan& plan, std::span<const double> seconds) {
     }
     text += ": " + std::to_string(node.bytes()) + " bytes " + place_text(plan.result(step.node));
     if (plan.workspace(step.node).kind != Place::Kind::none) {
-      text += ", workspace " + std::to_string(node.workspace_bytes()) + " bytes " +
+      text += ", workspace " + std::to_string(plan.workspace_bytes(step.node)) + " bytes " +
               place_text(plan.workspace(step.node));
     }
     if (step.scratch.kind != Place::Kind::none) {

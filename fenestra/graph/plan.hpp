@@ -36,6 +36,22 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
+/// Memory of the arena, from the step of node `first` to that of node `last`.
+struct Buffer {
+  enum class Role {
+    result,     ///< of `node`, and of those that alias or overwrite it
+    workspace,  ///< of `node`
+    scratch,    ///< of the kernel of `node`
+    lanes,      ///< of the group that begins with `node`
+  };
+  Role role = Role::result;
+  NodeId node = kNoNode;
+  std::size_t bytes = 0;
+  NodeId first = kNoNode;
+  NodeId last = kNoNode;  ///< the graph's size where it is needed to the end
+  std::size_t offset = 0;
+};
+
 /// What happens to one node; nothing for what is given, constants and aliases.
 struct Step {
   NodeId node = kNoNode;
@@ -61,12 +77,11 @@ struct PieceLoop {
   Index pieces() const { return (samples + piece - 1) / piece; }
 };
 
-/// A stretch of the arena, taken from when node `first` runs until `last` has.
-struct Interval {
-  std::size_t bytes = 0;
-  NodeId first = 0;
-  NodeId last = 0;
-  std::size_t offset = 0;
+/// What must hold of the numbers of something given, or of a constant.
+struct Requirement {
+  NodeId node = kNoNode;
+  Condition condition;
+  std::string reader;  ///< the operation that asks
 };
 
 /// An output that is no buffer of its own: copied after the last step.
@@ -85,17 +100,22 @@ class FENESTRA_API Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<PieceLoop>& loops() const { return loops_; }
   const std::vector<OutputCopy>& copies() const { return copies_; }
+  /// Of floats; those of data are in their nodes.
+  const std::vector<Requirement>& requirements() const { return requirements_; }
   const Place& result(NodeId id) const { return results_[static_cast<std::size_t>(id)]; }
   /// None where nobody reads it.
   const Place& workspace(NodeId id) const { return workspaces_[static_cast<std::size_t>(id)]; }
-  /// Who takes the arena when.
-  const std::vector<Interval>& intervals() const { return intervals_; }
+  /// Bytes of what an operation leaves for others, whether or not somebody reads it.
+  std::size_t workspace_bytes(NodeId id) const;
+  /// What lies in the arena, and when.
+  const std::vector<Buffer>& buffers() const { return buffers_; }
   /// Bytes of memory a run needs beside what the caller gives.
   std::size_t arena_bytes() const { return arena_bytes_; }
   std::size_t constant_bytes() const;
   Index multiply_adds() const;
 
  private:
+  void find_requirements(const Lifetimes& lifetimes);
   void choose_kernels(const Lifetimes& lifetimes, int lanes);
   std::vector<Place> place_outputs(const Lifetimes& lifetimes);
   void place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots);
@@ -106,9 +126,10 @@ class FENESTRA_API Plan {
   std::vector<Step> steps_;
   std::vector<PieceLoop> loops_;
   std::vector<OutputCopy> copies_;
+  std::vector<Requirement> requirements_;
   std::vector<Place> results_;
   std::vector<Place> workspaces_;
-  std::vector<Interval> intervals_;
+  std::vector<Buffer> buffers_;
   std::size_t arena_bytes_ = 0;
 };
 

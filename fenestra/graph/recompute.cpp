@@ -59,9 +59,9 @@ std::vector<std::size_t> live_bytes(const Plan& plan) {
   const NodeId size = plan.graph().size();
   std::vector<std::size_t> begun(index(size) + 1);
   std::vector<std::size_t> ended(index(size) + 1);
-  for (const Interval& interval : plan.intervals()) {
-    begun[index(interval.first)] += interval.bytes;
-    ended[index(std::min(interval.last + 1, size))] += interval.bytes;
+  for (const Buffer& buffer : plan.buffers()) {
+    begun[index(buffer.first)] += buffer.bytes;
+    ended[index(std::min(buffer.last + 1, size))] += buffer.bytes;
   }
   std::vector<std::size_t> live(index(size));
   std::size_t bytes = 0;
@@ -161,7 +161,7 @@ class Choices {
         results_[index(id)].bytes = node.bytes();
       }
       if (plan_.workspace(id).kind == Place::Kind::arena) {
-        workspaces_[index(id)].bytes = node.workspace_bytes();
+        workspaces_[index(id)].bytes = plan_.workspace_bytes(id);
       }
       for (const NodeId input : node.in) {
         memory(input, false).readers.push_back(id);
@@ -264,7 +264,7 @@ class Choices {
     }
     const Memory& of = memory(input, workspace);
     const bool alive = of.is_read_from(choice.at) || (!workspace && is_output_[index(input)]);
-    const std::size_t bytes = workspace ? node.workspace_bytes() : node.bytes();
+    const std::size_t bytes = workspace ? plan_.workspace_bytes(input) : node.bytes();
     if (!alive && bytes * kSmall > freed) {
       return run_again(choice, input, freed);
     }
@@ -432,7 +432,7 @@ Graph recompute(const Graph& graph, const RecomputeOptions& options) {
     }
   }
   const std::size_t least = std::min(without, other.least());
-  throw Error(ErrorCode::overflow,
+  throw Error(ErrorCode::memory_limit,
               "compile: a memory limit of " + std::to_string(options.memory_limit) +
                   " bytes, the arena takes " + std::to_string(without) + ", and " +
                   std::to_string(least) + " with everything computed again that helps\n  fix: " +

@@ -15,9 +15,9 @@
 namespace fenestra::graph {
 
 struct RecomputeOptions {
-  std::size_t memory_limit = 0;     ///< bytes of the arena; 0: none
-  std::optional<FuseOptions> fuse;  ///< how the graph will be grouped afterwards
-  int lanes = 1;                    ///< as for Plan
+  std::size_t memory_limit = 0;          ///< bytes of the arena; 0: none
+  std::optional<FuseOptions> fuse = {};  ///< how the graph will be grouped afterwards
+  int lanes = 1;                         ///< as for Plan
 };
 
 /// The graph with copies of operations, such that its plan fits the limit, in the order in which it

@@ -3,6 +3,7 @@
 #include <fenestra/graph/schedule.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace fenestra::graph {
@@ -18,7 +19,8 @@ class Updates {
         readers_(static_cast<std::size_t>(graph.size())),
         replaces_(readers_.size(), kNoNode),
         target_(readers_.size(), kNoNode),
-        group_(readers_.size()) {
+        group_(readers_.size()),
+        is_early_(readers_.size()) {
     for (NodeId id = 0; id < graph.size(); ++id) {
       group_[at(id)] = id;
       for (const auto* list : {&graph.node(id).in, &graph.node(id).data}) {
@@ -37,10 +39,25 @@ class Updates {
     for (NodeId id = graph.size() - 1; id >= 0; --id) {
       find_target(id);
     }
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      is_early_[at(id)] = is_early(id);
+    }
+    others_.resize(readers_.size());
+    for (const Output& output : graph.outputs()) {
+      if (output.overwrites != kNoNode) {
+        std::vector<NodeId>& others = others_[at(group(output.overwrites))];
+        std::copy_if(readers_[at(output.overwrites)].begin(),
+                     readers_[at(output.overwrites)].end(),
+                     std::back_inserter(others),
+                     [&](NodeId reader) { return !only_update(reader); });
+      }
+    }
   }
 
+  /// Whether it leads to the update of one parameter, or to updates alone and waits for nothing.
   bool only_update(NodeId id) const {
-    return graph_.node(id).kind == NodeKind::operation && target_[at(id)] >= 0;
+    return graph_.node(id).kind == NodeKind::operation &&
+           (target_[at(id)] >= 0 || (target_[at(id)] == kSeveral && is_early_[at(id)]));
   }
   /// Whether an update reads its result.
   bool feeds_update(NodeId id) const {
@@ -60,11 +77,13 @@ class Updates {
   }
 
  private:
-  static constexpr NodeId kMany = -2;
+  static constexpr NodeId kMany = -2;     ///< not only to updates
+  static constexpr NodeId kSeveral = -3;  ///< to updates of several parameters, nothing else
 
   static std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
   /// Whether `id` can run when the nodes that are placed have run: its inputs have, and so have the
-  /// other readers of the parameter that it replaces.
+  /// other readers of the parameter that it replaces. What reads nothing but gradients waits with
+  /// the last operation of the update, so that the two stay together.
   bool is_ready(NodeId id, const Copier& placed) const {
     const auto done = [&](NodeId other) { return placed.place(other) != kNoNode; };
     const Node& node = graph_.node(id);
@@ -72,11 +91,34 @@ class Updates {
         !std::all_of(node.data.begin(), node.data.end(), done)) {
       return false;
     }
+    if (const NodeId target = target_[at(id)];
+        target >= 0 && is_inner(id) &&
+        !std::all_of(others_[at(group(target))].begin(), others_[at(group(target))].end(), done)) {
+      return false;
+    }
     const NodeId parameter = replaces_[at(id)];
     return parameter == kNoNode ||
            std::all_of(readers_[at(parameter)].begin(),
                        readers_[at(parameter)].end(),
                        [&](NodeId reader) { return reader == id || done(reader); });
+  }
+  /// Whether no value of the network itself is among what it reads.
+  bool is_inner(NodeId id) const {
+    const Node& node = graph_.node(id);
+    const auto inner = [&](NodeId input) {
+      return graph_.node(input).kind != NodeKind::operation || only_update(input);
+    };
+    return std::all_of(node.in.begin(), node.in.end(), inner) &&
+           std::all_of(node.data.begin(), node.data.end(), inner);
+  }
+  /// Whether it is given, or a number computed for updates from such: what an optimiser shares.
+  bool is_early(NodeId id) const {
+    const Node& node = graph_.node(id);
+    const auto early = [&](NodeId input) { return is_early_[at(input)]; };
+    return node.kind != NodeKind::operation ||
+           (target_[at(id)] != kMany && node.elements() == 1 &&
+            std::all_of(node.in.begin(), node.in.end(), early) &&
+            std::all_of(node.data.begin(), node.data.end(), early));
   }
   NodeId group(NodeId parameter) const {
     while (group_[at(parameter)] != parameter) {
@@ -92,11 +134,14 @@ class Updates {
       if (target == kMany || next == kNoNode) {
         continue;
       }
-      const bool same = next != kMany && (target == kNoNode || group(target) == group(next));
-      target = same ? next : kMany;
+      if (next == kMany || target == kNoNode) {
+        target = next;
+      } else if (target == kSeveral || next == kSeveral || group(target) != group(next)) {
+        target = kSeveral;
+      }
     }
     const NodeId own = replaces_[at(id)];
-    if (own == kNoNode || target == kMany) {
+    if (own == kNoNode || target == kMany || target == kSeveral) {
       return;
     }
     if (target != kNoNode) {
@@ -110,6 +155,8 @@ class Updates {
   std::vector<NodeId> replaces_;  ///< the parameter that a node replaces
   std::vector<NodeId> target_;    ///< the one whose update it leads to
   std::vector<NodeId> group_;     ///< parameters that count as one, as a forest
+  std::vector<bool> is_early_;
+  std::vector<std::vector<NodeId>> others_;  ///< who else reads the parameters of a group
 };
 
 }  // namespace
@@ -124,6 +171,12 @@ Graph update_early(const Graph& graph) {
     }
   }
   const auto place = [&](NodeId id) { copier.set_place(id, copier.append(copier.moved(id))); };
+  // What an update reads beside the gradient was often given last: the rate, a velocity.
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (graph.node(id).kind != NodeKind::operation) {
+      place(id);
+    }
+  }
   // What treats samples one by one stays together with what it hands to nobody else.
   const auto stays_together = [&](NodeId id) {
     NodeId next = id + 1;
@@ -133,7 +186,7 @@ Graph update_early(const Graph& graph) {
     return next < graph.size() && graph.split(next) && !updates.feeds_update(id);
   };
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (updates.only_update(id)) {
+    if (graph.node(id).kind != NodeKind::operation || updates.only_update(id)) {
       continue;
     }
     place(id);
