@@ -116,7 +116,7 @@ class Updates {
     const Node& node = graph_.node(id);
     const auto early = [&](NodeId input) { return is_early_[at(input)]; };
     return node.kind != NodeKind::operation ||
-           (target_[at(id)] != kMany && node.elements() == 1 &&
+           (target_[at(id)] != kMany && node.shape.rank() == 0 &&
             std::all_of(node.in.begin(), node.in.end(), early) &&
             std::all_of(node.data.begin(), node.data.end(), early));
   }
