@@ -61,6 +61,7 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
   Bar wide = bar("f64 dense: times faster than torch", 1.3, true);
   Bar call = bar("call overhead: microseconds", 1.0, false);
   Bar tape = bar("call overhead with a tape: microseconds", 2.0, false);
+  Bar fast = bar("Numerics::fast: times faster than strict", 1.6, true);
   Bar scaling = bar("2 threads: times faster than 1, above 10 ms", 1.8, true);
 
   Bar compiled = bar("compiled: times faster than our eager", 1.0, true);
@@ -110,6 +111,9 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
         count(wide, *ratio, label);
       }
     }
+    if (const auto ratio = r.against_strict(); ratio && r.what.op == "conv") {
+      count(fast, *ratio, label);
+    }
     if (r.what.has("overhead")) {
       count(r.direction == 'T' ? tape : call, r.ours * 1e6, label);
     }
@@ -130,6 +134,7 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
                         pools,
                         share,
                         wide,
+                        fast,
                         call,
                         tape,
                         scaling,

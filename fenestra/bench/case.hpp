@@ -23,6 +23,7 @@ struct Case {
   /// What follows a tag's prefix, e.g. 2 in "step:2".
   std::optional<double> number(std::string_view prefix) const;
   bool is_double() const { return has("f64"); }
+  bool is_fast() const { return has("fast"); }
   bool has_batch() const;
   std::string with_batch(Index batch) const;
 };
@@ -45,6 +46,7 @@ struct Result {
   std::optional<double> plain;  ///< oneDNN, plain tensors in and out
   std::optional<double> any;    ///< oneDNN in its own layout, reorders not counted
   std::optional<double> torch;
+  std::optional<double> strict;        ///< ours under Numerics::strict, where `ours` is fast
   std::optional<double> memory;        ///< bytes a compiled training step takes at most
   std::optional<double> torch_memory;  ///< the same of torch
 
@@ -52,6 +54,7 @@ struct Result {
   std::optional<double> against_plain() const;
   std::optional<double> against_torch() const;
   std::optional<double> against_best() const;
+  std::optional<double> against_strict() const;
   std::string label() const;
 };
 

@@ -87,16 +87,22 @@ Result measure(const Case& what,
   r.threads = threads;
   r.problem = what.with_batch(batch);
 
-  const Work ours = make_ours(what, direction, r.problem);
+  const Work ours =
+      make_ours(what, direction, r.problem, what.is_fast() ? Numerics::fast : Numerics::strict);
+  const Work strict =
+      what.is_fast() ? make_ours(what, direction, r.problem, Numerics::strict) : Work{};
   const OnednnWork onednn =
       options.no_onednn ? OnednnWork{} : make_onednn(what, direction, r.problem, threads);
-  std::vector<double> ours_times, torch_times;
+  std::vector<double> ours_times, strict_times, torch_times;
   std::vector<double> onednn_times[3];
   const std::function<void()>* forms[3] = {
       &onednn.plain, &onednn.with_reorders, &onednn.own_layout};
   const int rounds = options.quick ? 1 : 2;  // turns of each contestant
   for (int round = 0; round < rounds; ++round) {
     sample(ours.run, effort, ours_times);
+    if (strict.run) {
+      sample(strict.run, effort, strict_times);
+    }
     for (int i = 0; i < 3; ++i) {
       if (*forms[i]) {
         sample(*forms[i], effort, onednn_times[i]);
@@ -121,6 +127,9 @@ Result measure(const Case& what,
   }
   if (!onednn_times[2].empty()) {
     r.any = median(onednn_times[2]);
+  }
+  if (!strict_times.empty()) {
+    r.strict = median(strict_times);
   }
   if (!torch_times.empty()) {
     r.torch = median(torch_times);
@@ -149,7 +158,7 @@ std::string share_of(const Result& r) {
 void print(const Result& r) {
   // Small times need a digit after the point.
   const int digits = r.ours < 100e-6 ? 1 : 0;
-  std::printf("%-33s %c %4s %2d %s %s %s %s %s %s %s  %s\n",
+  std::printf("%-33s %c %4s %2d %s %s %s %s %s %s %s  %s%s\n",
               r.what.name.c_str(),
               r.direction,
               r.batch > 0 ? std::to_string(r.batch).c_str() : "-",
@@ -161,7 +170,8 @@ void print(const Result& r) {
               number(in_microseconds(r.torch), 9, digits).c_str(),
               number(r.against_plain(), 6, 2).c_str(),
               number(r.against_torch(), 6, 2).c_str(),
-              r.kernel.c_str());
+              r.kernel.c_str(),
+              r.strict ? (", " + number(r.against_strict(), 0, 2) + " x strict").c_str() : "");
   if (r.memory && r.torch_memory) {
     std::printf(
         "%-33s   peak memory %.1f MB, torch %.1f MB\n", "", *r.memory / 1e6, *r.torch_memory / 1e6);
@@ -222,6 +232,7 @@ nlohmann::json to_json(const std::vector<Result>& results,
                               {"onednn_plain", optional(r.plain)},
                               {"onednn_any", optional(r.any)},
                               {"torch", optional(r.torch)},
+                              {"strict", optional(r.strict)},
                               {"memory", optional(r.memory)},
                               {"torch_memory", optional(r.torch_memory)}});
   }

@@ -195,12 +195,18 @@ Work make(const Case& what, char direction, const std::string& problem) {
 
 }  // namespace
 
-Work make_ours(const Case& what, char direction, const std::string& problem) {
-  if (is_model(what)) {
-    return make_model(what, direction, problem);
+Work make_ours(const Case& what, char direction, const std::string& problem, Numerics numerics) {
+  const kernels::ScopedNumerics scope(numerics);
+  Work work = is_model(what)     ? make_model(what, direction, problem)
+              : what.is_double() ? make<double>(what, direction, problem)
+                                 : make<float>(what, direction, problem);
+  if (numerics == Numerics::fast) {
+    work.run = [run = std::move(work.run)] {
+      const kernels::ScopedNumerics fast(Numerics::fast);
+      run();
+    };
   }
-  return what.is_double() ? make<double>(what, direction, problem)
-                          : make<float>(what, direction, problem);
+  return work;
 }
 
 }  // namespace fenestra::bench

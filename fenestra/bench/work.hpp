@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/bench/case.hpp>
+#include <fenestra/kernels/numerics.hpp>
 
 #include <functional>
 #include <optional>
@@ -18,7 +19,7 @@ struct Work {
 };
 
 /// Ours: the eager operator as people call it, plain tensors in and out.
-Work make_ours(const Case& what, char direction, const std::string& problem);
+Work make_ours(const Case& what, char direction, const std::string& problem, Numerics numerics);
 
 /// A whole network of ours: S a training step, I inference; C and P the same, compiled.
 bool is_model(const Case& what);

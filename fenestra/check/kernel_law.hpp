@@ -1,12 +1,15 @@
 // The law of the kernels: every candidate that accepts a problem computes what the specification
 // computes, values and both derivatives, within the rounding bound, on every instruction set of the
-// machine; and the bits of our own do not depend on the number of threads.
+// machine; and the bits of our own do not depend on the number of threads. A candidate that needs
+// Numerics::fast is held to the bound of its own expression, which the descriptor gives; all others
+// to that of the definition.
 #pragma once
 
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/rounded.hpp>
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/kernels/isa.hpp>
+#include <fenestra/kernels/numerics.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
 
@@ -14,6 +17,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,26 +29,41 @@ namespace detail {
 template <class T>
 using AllOf = std::vector<Tensor<T>>;
 
+/// The operands of the law in another scalar.
+template <class T>
+struct Lifted {
+  Inputs<T> in;
+  std::vector<Tensor<T>> dots;
+  Tensor<T> y_bar;
+
+  Lifted(const Inputs<double>& in_double,
+         const std::vector<Tensor<double>>& dots_double,
+         const Tensor<double>& y_bar_double)
+      : y_bar(lift(y_bar_double)) {
+    for (const Tensor<double>& value : in_double.values) {
+      in.values.push_back(lift(value));
+    }
+    in.data = in_double.data;
+    for (const Tensor<double>& dot : dots_double) {
+      dots.push_back(lift(dot));
+    }
+  }
+
+ private:
+  static Tensor<T> lift(const Tensor<double>& values) {
+    return values.map([](double v) { return from_double<T>(v); });
+  }
+};
+
 template <class Op, class T>
 AllOf<T> compute_all(const typename Op::Geometry& g,
                      const Inputs<double>& in,
                      const std::vector<Tensor<double>>& dots,
                      const Tensor<double>& y_bar) {
-  const auto lift = [](const Tensor<double>& values) {
-    return values.map([](double v) { return from_double<T>(v); });
-  };
-  Inputs<T> lifted;
-  for (const Tensor<double>& value : in.values) {
-    lifted.values.push_back(lift(value));
-  }
-  lifted.data = in.data;
-  std::vector<Tensor<T>> lifted_dots;
-  for (const Tensor<double>& dot : dots) {
-    lifted_dots.push_back(lift(dot));
-  }
-  AllOf<T> all{Engine<Op>::template forward<T>(g, lifted),
-               Engine<Op>::template jvp<T>(g, lifted, lifted_dots)};
-  for (Tensor<T>& bar : Engine<Op>::template vjp<T>(g, lifted, lift(y_bar))) {
+  const Lifted<T> lifted(in, dots, y_bar);
+  AllOf<T> all{Engine<Op>::template forward<T>(g, lifted.in),
+               Engine<Op>::template jvp<T>(g, lifted.in, lifted.dots)};
+  for (Tensor<T>& bar : Engine<Op>::template vjp<T>(g, lifted.in, lifted.y_bar)) {
     all.push_back(std::move(bar));
   }
   return all;
@@ -128,13 +147,11 @@ std::string kernel_complaint(const std::string& name,
 
 }  // namespace detail
 
-/// Empty where every accepting candidate of `Op` agrees with the specification on this problem.
+namespace detail {
+
+/// The candidates that accept the problem as things stand, each once.
 template <class Op>
-std::string kernels_complaint(const typename Op::Geometry& g,
-                              const Inputs<double>& in,
-                              const std::vector<Tensor<double>>& dots,
-                              const Tensor<double>& y_bar) {
-  const auto needed = detail::compute_all<Op, Rounded>(g, in, dots, y_bar);
+std::vector<std::string> accepting_kernels(const typename Op::Geometry& g) {
   std::vector<std::string> names;
   for (const KernelChoice& choice : Op::kernels(g)) {
     if (choice.refusal.empty() &&
@@ -142,11 +159,68 @@ std::string kernels_complaint(const typename Op::Geometry& g,
       names.push_back(choice.name);
     }
   }
+  return names;
+}
+
+template <class Op>
+std::string kernel_complaint_in_its_type(const std::string& name,
+                                         const typename Op::Geometry& g,
+                                         const Inputs<double>& in,
+                                         const std::vector<Tensor<double>>& dots,
+                                         const Tensor<double>& y_bar,
+                                         const AllOf<Rounded>& needed) {
+  const bool narrow = name.find("_f32_") != std::string::npos;
+  return narrow ? kernel_complaint<Op, float>(name, g, in, dots, y_bar, needed)
+                : kernel_complaint<Op, double>(name, g, in, dots, y_bar, needed);
+}
+
+/// What a candidate that transforms its data is held against; nothing where the descriptor does not
+/// say.
+template <class Op>
+std::optional<AllOf<Rounded>> transformed(const std::string& name,
+                                          const typename Op::Geometry& g,
+                                          const Inputs<double>& in,
+                                          const std::vector<Tensor<double>>& dots,
+                                          const Tensor<double>& y_bar) {
+  const Lifted<Rounded> lifted(in, dots, y_bar);
+  if constexpr (requires {
+                  Op::template transformed<Rounded>(name, g, lifted.in, lifted.dots, lifted.y_bar);
+                }) {
+    return Op::template transformed<Rounded>(name, g, lifted.in, lifted.dots, lifted.y_bar);
+  } else {
+    return std::nullopt;
+  }
+}
+
+}  // namespace detail
+
+/// Empty where every accepting candidate of `Op` agrees with the specification on this problem.
+template <class Op>
+std::string kernels_complaint(const typename Op::Geometry& g,
+                              const Inputs<double>& in,
+                              const std::vector<Tensor<double>>& dots,
+                              const Tensor<double>& y_bar) {
+  const kernels::ScopedNumerics strict(Numerics::strict);
+  const auto needed = detail::compute_all<Op, Rounded>(g, in, dots, y_bar);
+  const std::vector<std::string> names = detail::accepting_kernels<Op>(g);
   for (const std::string& name : names) {
-    const bool narrow = name.find("_f32_") != std::string::npos;
     const std::string complaint =
-        narrow ? detail::kernel_complaint<Op, float>(name, g, in, dots, y_bar, needed)
-               : detail::kernel_complaint<Op, double>(name, g, in, dots, y_bar, needed);
+        detail::kernel_complaint_in_its_type<Op>(name, g, in, dots, y_bar, needed);
+    if (!complaint.empty()) {
+      return complaint;
+    }
+  }
+  const kernels::ScopedNumerics fast(Numerics::fast);
+  for (const std::string& name : detail::accepting_kernels<Op>(g)) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      continue;
+    }
+    const auto own = detail::transformed<Op>(name, g, in, dots, y_bar);
+    if (!own) {
+      return name + " needs Numerics::fast and states no bound";
+    }
+    const std::string complaint =
+        detail::kernel_complaint_in_its_type<Op>(name, g, in, dots, y_bar, *own);
     if (!complaint.empty()) {
       return complaint;
     }

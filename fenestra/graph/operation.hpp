@@ -129,6 +129,8 @@ class FENESTRA_API Operation {
   virtual NodeId moved_from_blocks(const std::shared_ptr<Graph>&, NodeId, Index) const {
     return kNoNode;
   }
+  /// Where the channels of its activations stand, for people; empty where it does not ask.
+  virtual std::string layout() const { return {}; }
   /// What the numbers of input i must fulfil, where they are given; none where all will do.
   virtual std::optional<Condition> condition(int) const { return std::nullopt; }
   /// Multiplications with an addition, 0 where the operation does not count them.

@@ -5,7 +5,6 @@
 #include <fenestra/graph/plan.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -73,18 +72,6 @@ std::size_t Wishes::grant() {
     owners_[i]->offset = buffers_[i].offset;
   }
   return total;
-}
-
-std::string place_text(const Place& place) {
-  switch (place.kind) {
-    case Place::Kind::none: return "-";
-    case Place::Kind::arena: return "@" + std::to_string(place.offset);
-    case Place::Kind::given: return "given " + std::to_string(place.index);
-    case Place::Kind::output: return "output " + std::to_string(place.index);
-    case Place::Kind::constant: return "constant";
-    case Place::Kind::lane: return "lane @" + std::to_string(place.offset);
-  }
-  return "";
 }
 
 }  // namespace
@@ -286,62 +273,6 @@ Index Plan::multiply_adds() const {
     total += graph_.node(step.node).operation->multiply_adds();
   }
   return total;
-}
-
-std::string to_string(const Plan& plan, std::span<const double> seconds) {
-  std::string text;
-  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const auto line = [&](std::size_t s) {
-    const Step& step = plan.steps()[s];
-    const Node& node = plan.graph().node(step.node);
-    if (!seconds.empty()) {
-      char time[64];
-      std::snprintf(time,
-                    sizeof time,
-                    "%10.1f us %5.1f %%  ",
-                    seconds[s] * 1e6,
-                    total > 0 ? 100 * seconds[s] / total : 0.0);
-      text += time;
-    }
-    text += "%" + std::to_string(step.node) + " " + std::string(node.operation->name());
-    if (!step.kernel->name().empty()) {
-      text += " by " + std::string(step.kernel->name());
-    }
-    text += ": " + std::to_string(node.bytes()) + " bytes " + place_text(plan.result(step.node));
-    if (plan.workspace(step.node).kind != Place::Kind::none) {
-      text += ", workspace " + std::to_string(plan.workspace_bytes(step.node)) + " bytes " +
-              place_text(plan.workspace(step.node));
-    }
-    if (step.scratch.kind != Place::Kind::none) {
-      text += ", scratch " + std::to_string(step.scratch_bytes()) + " bytes " +
-              place_text(step.scratch);
-    }
-    if (const Index work = node.operation->multiply_adds(); work > 0) {
-      text += ", " + std::to_string(work) + " multiply-adds";
-    }
-    text += "\n";
-  };
-  auto loop = plan.loops().begin();
-  for (std::size_t s = 0; s < plan.steps().size(); ++s) {
-    if (loop != plan.loops().end() && s == loop->end) {
-      ++loop;
-    }
-    const bool inside = loop != plan.loops().end() && s >= loop->first;
-    if (inside && s == loop->first) {
-      text += "in " + std::to_string(loop->pieces()) + " pieces of " + std::to_string(loop->piece) +
-              " samples, " + std::to_string(loop->lanes) + (loop->lanes == 1 ? " lane" : " lanes") +
-              " of " + std::to_string(loop->lane_bytes) + " bytes " + place_text(loop->memory) +
-              "\n";
-    }
-    text += inside ? "  " : "";
-    line(s);
-  }
-  for (const OutputCopy& copy : plan.copies()) {
-    text +=
-        "copy %" + std::to_string(copy.node) + " to output " + std::to_string(copy.output) + "\n";
-  }
-  return text + "arena " + std::to_string(plan.arena_bytes()) + " bytes, constants " +
-         std::to_string(plan.constant_bytes()) + " bytes\n";
 }
 
 }  // namespace fenestra::graph

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -132,9 +131,5 @@ class FENESTRA_API Plan {
   std::vector<Buffer> buffers_;
   std::size_t arena_bytes_ = 0;
 };
-
-/// The plan in words: one line per step with its kernel and places, then the totals. `seconds`, one
-/// for each step or none, are shown where they are given.
-FENESTRA_API std::string to_string(const Plan& plan, std::span<const double> seconds = {});
 
 }  // namespace fenestra::graph

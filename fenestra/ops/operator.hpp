@@ -76,7 +76,9 @@ struct Costs {
 /// activations), groups and one_group, windows, costs, data with data_limit and
 /// data_least (the values of integer inputs), positive (inputs with a one-sided domain),
 /// scalar_value, size_complaint, answers, terms or error_bound (rounding), call<V> (the operator on
-/// any value type, where the three templates are loops of their own).
+/// any value type, where the three templates are loops of their own), kernels (every candidate),
+/// and transformed<T> (value, tangent and cotangents as a candidate computes them that transforms
+/// its data first; its rounding bound is that of this expression).
 template <class Op>
 concept Operator = requires(const typename Op::Geometry& g,
                             const Inputs<double>& inputs,

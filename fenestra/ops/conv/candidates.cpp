@@ -3,6 +3,7 @@
 #include <fenestra/ops/conv/kernels_direct.hpp>
 #include <fenestra/ops/conv/kernels_gemm.hpp>
 #include <fenestra/ops/conv/kernels_onednn.hpp>
+#include <fenestra/ops/conv/kernels_winograd.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 
 #include <algorithm>
@@ -49,6 +50,7 @@ void run_spec(const ConvProblem& problem, const ConvArguments<T>& arguments) noe
 }
 
 constexpr ConvCandidate<float> kFloat[] = {
+    {"conv_f32_winograd", detail::refuse_conv_winograd, detail::run_conv_winograd<float>},
     {"conv_f32_direct", detail::refuse_conv_direct<float>, detail::run_conv_direct<float>},
 #ifdef FENESTRA_HAVE_ONEDNN
     {"conv_f32_onednn", detail::refuse_conv_onednn, detail::run_conv_onednn},
@@ -58,6 +60,7 @@ constexpr ConvCandidate<float> kFloat[] = {
 };
 
 constexpr ConvCandidate<double> kDouble[] = {
+    {"conv_f64_winograd", detail::refuse_conv_winograd, detail::run_conv_winograd<double>},
     {"conv_f64_direct", detail::refuse_conv_direct<double>, detail::run_conv_direct<double>},
     {"conv_f64_gemm", detail::refuse_conv_gemm, detail::run_conv_gemm<double>},
     {"conv_f64_spec", refuse_nothing, run_spec<double>},

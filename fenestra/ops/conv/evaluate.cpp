@@ -39,18 +39,19 @@ template void run_conv(const ConvKernel<double>&,
 
 std::vector<KernelChoice> conv_kernels(const ConvGeometry& g) {
   std::vector<KernelChoice> choices;
-  const auto list = [&](const char* direction, const auto& candidates, const ConvProblem& problem) {
+  const auto list = [&](const auto& candidates, ConvDirection direction) {
     kernels::for_each_candidate(
-        candidates, problem, [&](std::string_view name, const char* refusal) {
-          choices.push_back({direction, std::string(name), refusal != nullptr ? refusal : ""});
+        candidates, {direction, g}, [&](std::string_view name, const char* refusal) {
+          choices.push_back({std::string(ConvPrimitive::direction_name(direction)),
+                             std::string(name),
+                             refusal != nullptr ? refusal : ""});
         });
   };
-  list("forward", conv_candidates<float>(), {ConvDirection::forward, g});
-  list("forward", conv_candidates<double>(), {ConvDirection::forward, g});
-  list("input_grad", conv_candidates<float>(), {ConvDirection::input_grad, g});
-  list("input_grad", conv_candidates<double>(), {ConvDirection::input_grad, g});
-  list("weight_grad", conv_candidates<float>(), {ConvDirection::weight_grad, g});
-  list("weight_grad", conv_candidates<double>(), {ConvDirection::weight_grad, g});
+  for (const ConvDirection direction :
+       {ConvDirection::forward, ConvDirection::input_grad, ConvDirection::weight_grad}) {
+    list(conv_candidates<float>(), direction);
+    list(conv_candidates<double>(), direction);
+  }
   return choices;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv/spec.hpp>
+#include <fenestra/ops/conv/transformed.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/ops/random_options.hpp>
 
@@ -86,6 +87,15 @@ struct Conv {
   static Windows windows(const Geometry& g) { return g.windows; }
   static std::vector<KernelChoice> kernels(const Geometry& g) {
     return conv_kernels(detail::without_bias(g));
+  }
+  template <Field T>
+  static std::optional<std::vector<Tensor<T>>> transformed(std::string_view kernel,
+                                                           const Geometry& g,
+                                                           const Inputs<T>& in,
+                                                           const std::vector<Tensor<T>>& dots,
+                                                           const Tensor<T>& y_bar) {
+    return detail::TransformedConv<T>(kernel, g).all(
+        ConvDirection::forward, in.values, dots, y_bar);
   }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.multiply_adds()}; }

@@ -81,6 +81,15 @@ struct ConvTranspose {
   static std::vector<KernelChoice> kernels(const Geometry& g) {
     return conv_kernels(detail::without_bias(g.conv));
   }
+  template <Field T>
+  static std::optional<std::vector<Tensor<T>>> transformed(std::string_view kernel,
+                                                           const Geometry& g,
+                                                           const Inputs<T>& in,
+                                                           const std::vector<Tensor<T>>& dots,
+                                                           const Tensor<T>& y_bar) {
+    return detail::TransformedConv<T>(kernel, g.conv)
+        .all(ConvDirection::input_grad, in.values, dots, y_bar);
+  }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.conv.multiply_adds()}; }
   /// The output sizes that lead back to this input size; one of them is chosen by the output

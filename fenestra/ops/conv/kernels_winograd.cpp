@@ -1,0 +1,644 @@
+// The blocks of the transformed convolution, and its conditions; see kernels_winograd.hpp.
+//
+// An image is cut into tiles of 4 x 4 target cells. Each of the 36 products of a tile is a sum over
+// channels, so all tiles together are 36 matrix products. Forward and input gradient: transformed
+// data (tiles x source channels) times transformed weights (source x target channels); the input
+// gradient is the same on flipped weights. Weight gradient: transformed y_bar times transformed x,
+// summed over the tiles. Everything is done in parts that stay in the caches. An element of a
+// product is one chain of multiply-adds whose order depends on the geometry alone, and a tile
+// belongs to one sample, so bits depend neither on threads nor on the batch.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/gemm.hpp>
+#include <fenestra/kernels/numerics.hpp>
+#include <fenestra/ops/conv/kernels_direct_axes.hpp>
+#include <fenestra/ops/conv/kernels_winograd.hpp>
+#include <fenestra/ops/conv/kernels_winograd_tiles.hpp>
+
+#include <algorithm>
+
+namespace fenestra::detail {
+
+namespace {
+
+using kernels::LeftAccess;
+using kernels::PanelRange;
+
+// Transformed data and weights of a part: together a share of a last-level cache. Twice as much is
+// 1.2 times slower at 64 @56, and at 512 @7 weights of 10 MiB are 1.3 times slower.
+constexpr Index kDataBytes = 4 << 20;
+constexpr Index kWeightBytes = 4 << 20;
+// Products of a job: with the rows of data and weights at hand they fit a second-level cache of
+// 512 KiB.
+constexpr Index kProductBytes = 384 << 10;
+// Tiles of a job: as many as make reading the weights again cheap.
+constexpr Index kJobTiles = 48;
+// The weight gradient transforms its data again for every part of its sums, so parts are larger:
+// at 256 @14 and 512 @7 1.5 times faster than with 8 and 4 MiB.
+constexpr Index kBothDataBytes = 16 << 20;
+constexpr Index kSumsBytes = 12 << 20;
+// Cells of an image that are turned from channels first at once.
+constexpr Index kTurnBytes = 128 << 10;
+// Source channels whose weights are gathered at once.
+constexpr Index kGather = 32;
+// Where it pays: measured on Zen 3, one thread, times faster than the strict candidate forward / in
+// the input gradient / in the weight gradient.
+// 32 channels @56 1.2 / 1.4 / 1.6, 16 channels @56 1.4 / 0.9 / 1.7.
+constexpr Index kLeastChannels = 32;
+// 512 @7: 32 tiles 2.1 / 1.8 / 1.5, 16 tiles 1.8 / 1.4 / 1.1, 4 tiles 1.1 / 0.8 / 0.5; 256 @14: 16
+// tiles 1.4 / 1.3 / 1.1.
+constexpr Index kLeastTiles = 24;
+
+/// The size of parts when `total` is cut into as few parts as `most` allows, nearly equal ones.
+constexpr Index part_of(Index total, Index most) {
+  most = std::clamp<Index>(most, 1, std::max<Index>(total, 1));
+  return ceil_of(std::max<Index>(total, 1), ceil_of(std::max<Index>(total, 1), most));
+}
+
+/// A stride of at least `count` elements that is an odd number of cache lines: what lies a stride
+/// apart falls into different sets.
+template <class T>
+constexpr Index odd_lines(Index count) {
+  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
+  return (ceil_of(count, kLine) | 1) * kLine;
+}
+
+/// An activation of the problem.
+template <class T>
+struct Image {
+  T* data = nullptr;
+  Index channels = 0;
+  Index rows = 0;
+  Index width = 0;
+  bool channels_last = false;
+  Index cells() const { return rows * width; }
+};
+
+/// The tiles of the whole batch, row of tiles after row of tiles.
+struct TileGrid {
+  Index rows = 0;  // of tiles, per sample
+  Index columns = 0;
+  Index batch = 0;
+  Index all_rows() const { return batch * rows; }
+};
+
+/// Calls f(sample, begin, end, tile) for the samples of rows [r0, r1) of the grid: rows of tiles
+/// [begin, end) of a sample, at most `most`, and the number of their first tile counted from r0.
+template <class F>
+void for_each_sample(const TileGrid& grid, Index r0, Index r1, Index most, const F& f) {
+  for (Index r = r0; r < r1;) {
+    const Index sample = r / grid.rows;
+    const Index begin = r - sample * grid.rows;
+    const Index end = std::min({grid.rows, begin + (r1 - r), begin + most});
+    f(sample, begin, end, (r - r0) * grid.columns);
+    r += end - begin;
+  }
+}
+
+/// An image whose patches are transformed: x or y_bar.
+template <class T>
+struct Reader {
+  void (*read)(const TileRows&, const ImageRows<const T>&, const ProductRows<T>&) = nullptr;
+  Image<const T> image;
+  Index side = kPatchSide;  // of a patch
+  Index first_row = 0;      // of the patch of tile (0, 0)
+  Index first_column = 0;
+  Index pitch = 0;    // channels, padded
+  Index product = 0;  // from product to product
+  T* dst = nullptr;   // [product][tile][channel]
+
+  void shape(Index block, Index tiles) {
+    // Neighbouring tiles a power of two apart would share few sets of the cache.
+    pitch = odd_lines<T>(round_up(image.channels, block));
+    product = odd_lines<T>(tiles * pitch);
+  }
+};
+
+/// Rows [r0, r1) of the grid into the reader's memory.
+template <class T>
+void read_part(const WinogradLoops<T>& loops,
+               const Reader<T>& reader,
+               const TileGrid& grid,
+               Index r0,
+               Index r1) {
+  const Image<const T>& image = reader.image;
+  const Index block = loops.block;
+  const Index blocks = ceil_of(image.channels, block);
+  const Index row_bytes = image.width * block * static_cast<Index>(sizeof(T));
+  const Index most = std::max<Index>(kTurnBytes / (row_bytes * kTileSide), 1);
+  const Index runs_per_part = ceil_of(r1 - r0, most);
+  const auto body = [&](Index job_begin, Index job_end) {
+    T* turned = nullptr;
+    if (!image.channels_last) {
+      turned = kernels::scratch<T>(
+          kernels::scratch_caller_2,
+          static_cast<std::size_t>((most * kTileSide + 2) * image.width * block));
+    }
+    for (Index job = job_begin; job < job_end; ++job) {
+      const Index c0 = job % blocks * block;
+      const Index channels = std::min(block, image.channels - c0);
+      const Index run0 = r0 + job / blocks * most;
+      const auto run = [&](Index sample, Index begin, Index end, Index tile) {
+        const Index top = begin * kTileSide + reader.first_row;
+        const Index row0 = std::clamp<Index>(top, 0, image.rows);
+        const Index row1 =
+            std::clamp<Index>(top + (end - begin - 1) * kTileSide + reader.side, row0, image.rows);
+        ImageRows<const T> rows{.row0 = row0,
+                                .row1 = row1,
+                                .width = image.width,
+                                .row_stride = image.width * block,
+                                .cell_stride = block,
+                                .channels = block};
+        const T* first = image.data + sample * image.channels * image.cells();
+        if (image.channels_last) {
+          rows.row_stride = image.width * image.channels;
+          rows.cell_stride = image.channels;
+          rows.channels = channels;
+          rows.cells = first + row0 * rows.row_stride + c0;
+        } else {
+          const Index cells = (row1 - row0) * image.width;
+          if (channels < block) {
+            std::fill_n(turned, cells * block, T(0));
+          }
+          kernels::transpose(first + c0 * image.cells() + row0 * image.width,
+                             image.cells(),
+                             channels,
+                             cells,
+                             turned,
+                             block);
+          rows.cells = turned;
+        }
+        const Index row = (run0 - r0) * grid.columns + tile;
+        reader.read({begin, end, grid.columns, reader.first_row, reader.first_column},
+                    rows,
+                    {reader.dst + row * reader.pitch + c0, reader.product, reader.pitch});
+      };
+      for_each_sample(grid, run0, std::min(run0 + most, r1), most, run);
+    }
+  };
+  fenestra::parallel_for(runs_per_part * blocks, 1, body);
+}
+
+/// A right operand that is read where it lies: rows of `width` columns at equal distances.
+template <class T>
+struct PanelMatrix {
+  const T* data = nullptr;
+  Index panel_stride = 0;  // from a panel of `width` columns to the next
+  Index depth_stride = 0;
+  Index width = 0;
+  const Index* offsets = nullptr;  // k * depth_stride
+};
+
+template <class T>
+const T* find_panel(const void* object, const PanelRange& panel, const Index** offsets) {
+  const auto& m = *static_cast<const PanelMatrix<T>*>(object);
+  if (panel.count != m.width) {
+    return nullptr;
+  }
+  *offsets = m.offsets;
+  return m.data + panel.first / m.width * m.panel_stride + panel.k0 * m.depth_stride;
+}
+
+template <class T>
+void pack_panel(const void* object, const PanelRange& range, Index width, T* dst) {
+  const auto& m = *static_cast<const PanelMatrix<T>*>(object);
+  for (Index i = 0; i < range.count; ++i) {
+    const Index column = range.first + i;
+    const T* from = m.data + column / m.width * m.panel_stride + column % m.width;
+    T* to = dst + i / width * width * (range.k1 - range.k0) + i % width;
+    for (Index k = range.k0; k < range.k1; ++k) {
+      to[(k - range.k0) * width] = from[k * m.depth_stride];
+    }
+  }
+}
+
+/// Forward and input gradient.
+template <class T>
+class WinogradCorrelation {
+ public:
+  WinogradCorrelation(const ConvProblem& problem, const ConvArguments<T>& arguments)
+      : g_(problem.geometry),
+        arguments_(arguments),
+        loops_(winograd_loops<T>()),
+        transposed_(problem.direction == ConvDirection::input_grad) {
+    const WindowAxis& row = g_.windows[0];
+    const WindowAxis& column = g_.windows[1];
+    const bool last = g_.layout == Layout::channels_last;
+    reader_.read = loops_.read_data;
+    if (transposed_) {
+      reader_.image = {arguments.lhs, g_.out_channels, row.out, column.out, last};
+      target_ = {arguments.out, g_.in_channels, row.in, column.in, last};
+    } else {
+      reader_.image = {arguments.lhs, g_.in_channels, row.in, column.in, last};
+      target_ = {arguments.out, g_.out_channels, row.out, column.out, last};
+    }
+    // Target cell o sees source cells o - pad ..., in the input gradient o + pad - 2 ...
+    reader_.first_row = transposed_ ? row.pad_low - 2 : -row.pad_low;
+    reader_.first_column = transposed_ ? column.pad_low - 2 : -column.pad_low;
+    grid_ = {ceil_of(target_.rows, kTileSide), ceil_of(target_.width, kTileSide), g_.batch};
+    choose_parts();
+    allocate(kernels::scratch_caller, [&](Arena& arena) {
+      reader_.dst = arena.take<T>(kProducts * reader_.product);
+      weights_ = arena.take<T>(kProducts * weight_product_);
+      offsets_ = arena.take<Index>(sources());
+      bias_ = arena.take<T>(panels() * block());
+    });
+    for (Index k = 0; k < sources(); ++k) {
+      offsets_[k] = k * block();
+    }
+    if (arguments_.bias != nullptr) {
+      std::fill_n(bias_, panels() * block(), T(0));
+      std::copy_n(arguments_.bias, target_.channels, bias_);
+    }
+  }
+
+  void run() {
+    Index ready = -1;  // the part of the weights that is transformed
+    for (Index r0 = 0; r0 < grid_.all_rows(); r0 += part_rows_) {
+      const Index r1 = std::min(r0 + part_rows_, grid_.all_rows());
+      read_part(loops_, reader_, grid_, r0, r1);
+      for (Index panel0 = 0; panel0 < panels(); panel0 += part_panels_) {
+        const Index panel1 = std::min(panel0 + part_panels_, panels());
+        if (ready != panel0) {
+          read_weights(panel0, panel1);
+          ready = panel0;
+        }
+        run_part(r0, r1, panel0, panel1);
+      }
+    }
+  }
+
+ private:
+  Index block() const { return loops_.block; }
+  Index sources() const { return reader_.image.channels; }
+  Index panels() const { return ceil_of(target_.channels, block()); }
+
+  void choose_parts() {
+    constexpr auto kBytes = static_cast<Index>(sizeof(T));
+    reader_.shape(block(), 1);
+    const Index data_row = kProducts * grid_.columns * reader_.pitch * kBytes;
+    part_rows_ = part_of(grid_.all_rows(), kDataBytes / data_row);
+    reader_.shape(block(), part_rows_ * grid_.columns);
+    const Index panel = kProducts * sources() * block() * kBytes;
+    part_panels_ = part_of(panels(), kWeightBytes / panel);
+    weight_product_ = odd_lines<T>(part_panels_ * sources() * block());
+    job_rows_ = part_of(part_rows_, kJobTiles / grid_.columns);
+    const Index products = kProducts * job_rows_ * grid_.columns * block() * kBytes;
+    job_panels_ = part_of(part_panels_, kProductBytes / products);
+  }
+
+  /// Weights of target channels [t0, t0 + block) and source channels [s0, s1) as [source][tap][
+  /// block].
+  void gather_weights(Index t0, Index s0, Index s1, T* taps) const {
+    const Index in = g_.in_channels;
+    const Index out = g_.out_channels;
+    const Index targets = std::min(block(), target_.channels - t0);
+    const Index step = kWinogradTaps * block();
+    const T* w = arguments_.rhs;
+    if (targets < block()) {
+      std::fill_n(taps, (s1 - s0) * step, T(0));
+    }
+    if (g_.layout == Layout::channels_first && !transposed_) {
+      kernels::transpose(w + (t0 * in + s0) * kWinogradTaps,
+                         in * kWinogradTaps,
+                         targets,
+                         (s1 - s0) * kWinogradTaps,
+                         taps,
+                         block());
+      return;
+    }
+    if (g_.layout == Layout::channels_first) {
+      for (Index s = s0; s < s1; ++s, taps += step) {
+        kernels::transpose(w + (s * in + t0) * kWinogradTaps,
+                           kWinogradTaps,
+                           targets,
+                           kWinogradTaps,
+                           taps,
+                           block());
+      }
+      return;
+    }
+    for (Index tap = 0; tap < kWinogradTaps; ++tap, w += in * out, taps += block()) {
+      if (transposed_) {
+        kernels::transpose(w + t0 * out + s0, out, targets, s1 - s0, taps, step);
+        continue;
+      }
+      for (Index s = s0; s < s1; ++s) {
+        std::copy_n(w + s * out + t0, targets, taps + (s - s0) * step);
+      }
+    }
+  }
+
+  void read_weights(Index panel0, Index panel1) {
+    const Index chunks = ceil_of(sources(), kGather);
+    const Index panels = panel1 - panel0;
+    // Neighbouring jobs read neighbouring weights: further source channels forward, further target
+    // channels in the input gradient.
+    const auto body = [&](Index begin, Index end) {
+      T* taps = kernels::scratch<T>(kernels::scratch_caller_2,
+                                    static_cast<std::size_t>(kGather * kWinogradTaps * block()));
+      for (Index job = begin; job < end; ++job) {
+        const Index panel = transposed_ ? job % panels : job / chunks;
+        const Index s0 = (transposed_ ? job / panels : job % chunks) * kGather;
+        const Index s1 = std::min(s0 + kGather, sources());
+        gather_weights((panel0 + panel) * block(), s0, s1, taps);
+        loops_.read_weights(
+            taps,
+            s1 - s0,
+            transposed_,
+            {weights_ + (panel * sources() + s0) * block(), weight_product_, block()});
+      }
+    };
+    fenestra::parallel_for(panels * chunks, transposed_ ? panels : chunks, body);
+  }
+
+  void run_part(Index r0, Index r1, Index panel0, Index panel1) {
+    const Index row_jobs = ceil_of(r1 - r0, job_rows_);
+    const Index panel_jobs = ceil_of(panel1 - panel0, job_panels_);
+    fenestra::parallel_for(row_jobs * panel_jobs, 1, [&](Index begin, Index end) {
+      for (Index job = begin; job < end; ++job) {
+        const Index row = job % row_jobs * job_rows_;
+        const Index panel = job / row_jobs * job_panels_;
+        run_job(r0,
+                row,
+                std::min(row + job_rows_, r1 - r0),
+                panel0,
+                panel,
+                std::min(panel + job_panels_, panel1 - panel0));
+      }
+    });
+  }
+
+  /// Rows [row0, row1) of the part that begins at r0, panels [panel0, panel1) of the one that
+  /// begins at `first_panel`.
+  void run_job(Index r0, Index row0, Index row1, Index first_panel, Index panel0, Index panel1) {
+    const Index tiles = (row1 - row0) * grid_.columns;
+    const Index columns = (panel1 - panel0) * block();
+    const Index product = odd_lines<T>(tiles * columns);
+    T* products = nullptr;
+    T* cells = nullptr;
+    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
+      products = arena.take<T>(kProducts * product);
+      cells = arena.take<T>(
+          target_.channels_last ? 0 : (row1 - row0) * kTileSide * target_.width * block());
+    });
+    for (Index e = 0; e < kProducts; ++e) {
+      const PanelMatrix<T> weights{
+          .data = weights_ + e * weight_product_ + panel0 * sources() * block(),
+          .panel_stride = sources() * block(),
+          .depth_stride = block(),
+          .width = block(),
+          .offsets = offsets_};
+      kernels::gemm<T>(
+          {tiles, columns, sources()},
+          {.access = LeftAccess::rows,
+           .data = reader_.dst + e * reader_.product + row0 * grid_.columns * reader_.pitch,
+           .row_stride = reader_.pitch},
+          {.object = &weights, .pack = pack_panel<T>, .find = find_panel<T>},
+          {.data = products + e * product, .row_stride = columns});
+    }
+    for (Index panel = panel0; panel < panel1; ++panel) {
+      const Index c0 = (first_panel + panel) * block();
+      const T* bias = arguments_.bias != nullptr ? bias_ + c0 : nullptr;
+      const auto write = [&](Index sample, Index begin, Index end, Index tile) {
+        write_cells(sample,
+                    {begin, end, grid_.columns},
+                    {products + tile * columns + (panel - panel0) * block(), product, columns},
+                    bias,
+                    c0,
+                    cells);
+      };
+      for_each_sample(grid_, r0 + row0, r0 + row1, grid_.rows, write);
+    }
+  }
+
+  void write_cells(Index sample,
+                   const TileRows& tiles,
+                   const ProductRows<const T>& products,
+                   const T* bias,
+                   Index c0,
+                   T* cells) const {
+    const Index channels = std::min(block(), target_.channels - c0);
+    const Index row0 = tiles.begin * kTileSide;
+    const Index row1 = std::min(tiles.end * kTileSide, target_.rows);
+    T* out = target_.data + sample * target_.channels * target_.cells();
+    if (target_.channels_last) {
+      const Index row_stride = target_.width * target_.channels;
+      loops_.write_cells(tiles,
+                         products,
+                         bias,
+                         {out + row0 * row_stride + c0,
+                          row0,
+                          row1,
+                          target_.width,
+                          row_stride,
+                          target_.channels,
+                          channels});
+      return;
+    }
+    loops_.write_cells(
+        tiles,
+        products,
+        bias,
+        {cells, row0, row1, target_.width, target_.width * block(), block(), block()});
+    kernels::transpose(cells,
+                       block(),
+                       (row1 - row0) * target_.width,
+                       channels,
+                       out + c0 * target_.cells() + row0 * target_.width,
+                       target_.cells());
+  }
+
+  const ConvGeometry& g_;
+  const ConvArguments<T>& arguments_;
+  const WinogradLoops<T>& loops_;
+  bool transposed_;
+  Reader<T> reader_;
+  Image<T> target_;
+  TileGrid grid_;
+  Index part_rows_ = 1;
+  Index part_panels_ = 1;
+  Index job_rows_ = 1;
+  Index job_panels_ = 1;
+  Index weight_product_ = 0;
+  T* weights_ = nullptr;  // [product][panel][source channel][block]
+  Index* offsets_ = nullptr;
+  T* bias_ = nullptr;
+};
+
+/// The rows of a product are the channels whose weights lie further apart: of y channels first, of
+/// x channels last.
+template <class T>
+class WinogradWeightGrad {
+ public:
+  WinogradWeightGrad(const ConvProblem& problem, const ConvArguments<T>& arguments)
+      : g_(problem.geometry), arguments_(arguments), loops_(winograd_loops<T>()) {
+    const WindowAxis& row = g_.windows[0];
+    const WindowAxis& column = g_.windows[1];
+    const bool last = g_.layout == Layout::channels_last;
+    Reader<T>& x = last ? left_ : right_;
+    x.read = loops_.read_data;
+    x.image = {arguments.lhs, g_.in_channels, row.in, column.in, last};
+    x.first_row = -row.pad_low;
+    x.first_column = -column.pad_low;
+    Reader<T>& y_bar = last ? right_ : left_;
+    y_bar.read = loops_.read_cotangent;
+    y_bar.image = {arguments.rhs, g_.out_channels, row.out, column.out, last};
+    y_bar.side = kTileSide;
+    grid_ = {ceil_of(row.out, kTileSide), ceil_of(column.out, kTileSide), g_.batch};
+    choose_parts();
+    allocate(kernels::scratch_caller, [&](Arena& arena) {
+      left_.dst = arena.take<T>(kProducts * left_.product);
+      right_.dst = arena.take<T>(kProducts * right_.product);
+      sums_ = arena.take<T>(kProducts * sums_product_);
+      offsets_ = arena.take<Index>(part_rows_ * grid_.columns);
+    });
+    for (Index k = 0; k < part_rows_ * grid_.columns; ++k) {
+      offsets_[k] = k * right_.pitch;
+    }
+  }
+
+  void run() {
+    Index ready = -1;  // the part of the batch that is transformed
+    for (Index i0 = 0; i0 < lefts(); i0 += part_lefts_) {
+      const Index i1 = std::min(i0 + part_lefts_, lefts());
+      for (Index r0 = 0; r0 < grid_.all_rows(); r0 += part_rows_) {
+        const Index r1 = std::min(r0 + part_rows_, grid_.all_rows());
+        if (ready != r0) {
+          read_part(loops_, left_, grid_, r0, r1);
+          read_part(loops_, right_, grid_, r0, r1);
+          ready = r0;
+        }
+        add_products(i0, i1, (r1 - r0) * grid_.columns, r0 > 0);
+      }
+      write_part(i0, i1);
+    }
+  }
+
+ private:
+  Index lefts() const { return left_.image.channels; }
+  Index rights() const { return right_.image.channels; }
+  Index sums_pitch() const { return round_up(rights(), loops_.block); }
+
+  void choose_parts() {
+    constexpr auto kBytes = static_cast<Index>(sizeof(T));
+    left_.shape(loops_.block, 1);
+    right_.shape(loops_.block, 1);
+    const Index data_row = kProducts * grid_.columns * (left_.pitch + right_.pitch) * kBytes;
+    part_rows_ = part_of(grid_.all_rows(), kBothDataBytes / data_row);
+    left_.shape(loops_.block, part_rows_ * grid_.columns);
+    right_.shape(loops_.block, part_rows_ * grid_.columns);
+    part_lefts_ = part_of(lefts(), kSumsBytes / (kProducts * sums_pitch() * kBytes));
+    sums_product_ = odd_lines<T>(part_lefts_ * sums_pitch());
+  }
+
+  void add_products(Index i0, Index i1, Index tiles, bool accumulate) {
+    fenestra::parallel_for(kProducts, 1, [&](Index begin, Index end) {
+      for (Index e = begin; e < end; ++e) {
+        const PanelMatrix<T> right{.data = right_.dst + e * right_.product,
+                                   .panel_stride = loops_.block,
+                                   .depth_stride = right_.pitch,
+                                   .width = loops_.block,
+                                   .offsets = offsets_};
+        kernels::gemm<T>({i1 - i0, sums_pitch(), tiles},
+                         {.access = LeftAccess::lanes,
+                          .data = left_.dst + e * left_.product + i0,
+                          .depth_stride = left_.pitch},
+                         {.object = &right, .pack = pack_panel<T>, .find = find_panel<T>},
+                         {.data = sums_ + e * sums_product_,
+                          .row_stride = sums_pitch(),
+                          .accumulate = accumulate});
+      }
+    });
+  }
+
+  void write_part(Index i0, Index i1) {
+    fenestra::parallel_for(i1 - i0, 8, [&](Index begin, Index end) {
+      T* taps = kernels::scratch<T>(kernels::scratch_caller_2,
+                                    static_cast<std::size_t>(kWinogradTaps * sums_pitch()));
+      for (Index i = begin; i < end; ++i) {
+        loops_.write_weights(
+            {sums_ + i * sums_pitch(), sums_product_, sums_pitch()}, sums_pitch(), taps);
+        T* out = arguments_.out +
+                 (i0 + i) * rights() * (g_.layout == Layout::channels_first ? kWinogradTaps : 1);
+        if (g_.layout == Layout::channels_first) {
+          kernels::transpose(taps, sums_pitch(), kWinogradTaps, rights(), out, kWinogradTaps);
+          continue;
+        }
+        for (Index tap = 0; tap < kWinogradTaps; ++tap) {
+          std::copy_n(taps + tap * sums_pitch(), rights(), out + tap * lefts() * rights());
+        }
+      }
+    });
+  }
+
+  const ConvGeometry& g_;
+  const ConvArguments<T>& arguments_;
+  const WinogradLoops<T>& loops_;
+  Reader<T> left_;
+  Reader<T> right_;
+  TileGrid grid_;
+  Index part_rows_ = 1;
+  Index part_lefts_ = 1;
+  Index sums_product_ = 0;
+  T* sums_ = nullptr;  // [product][left channel][right channel]
+  Index* offsets_ = nullptr;
+};
+
+}  // namespace
+
+const char* winograd_lacks(const ConvProblem& problem) {
+  const ConvGeometry& g = problem.geometry;
+  if (g.rank() != 2 || g.windows[0].kernel != 3 || g.windows[1].kernel != 3) {
+    return "not a 3x3 window";
+  }
+  for (int axis = 0; axis < 2; ++axis) {
+    if (g.windows[axis].stride != 1 || g.windows[axis].dilation != 1) {
+      return "stride or dilation other than 1";
+    }
+  }
+  if (g.groups != 1) {
+    return "groups";
+  }
+  if (g.multiply_adds() == 0) {
+    return "nothing to multiply";
+  }
+  return nullptr;
+}
+
+const char* refuse_conv_winograd(const ConvProblem& problem) {
+  if (const char* reason = winograd_lacks(problem)) {
+    return reason;
+  }
+  const ConvGeometry& g = problem.geometry;
+  if (std::min(g.in_channels, g.out_channels) < kLeastChannels) {
+    return "too few channels: the transforms cost more than they save";
+  }
+  const bool transposed = problem.direction == ConvDirection::input_grad;
+  const Index rows = transposed ? g.windows[0].in : g.windows[0].out;
+  const Index width = transposed ? g.windows[1].in : g.windows[1].out;
+  const Index tiles = ceil_of(rows, kTileSide) * ceil_of(width, kTileSide);
+  if (2 * rows * width < tiles * kTileSide * kTileSide) {
+    return "tiles of 4x4 cells would stand outside";  // 64 @5: 1.0 / 0.9 / 2.2
+  }
+  if (g.batch * tiles < kLeastTiles) {
+    return "too few tiles: transforming the weights costs more than it saves";
+  }
+  if (kernels::numerics() != Numerics::fast) {
+    return "transforms need Numerics::fast";
+  }
+  return nullptr;
+}
+
+template <class T>
+void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept {
+  if (problem.direction == ConvDirection::weight_grad) {
+    WinogradWeightGrad<T>(problem, arguments).run();
+  } else {
+    WinogradCorrelation<T>(problem, arguments).run();
+  }
+}
+
+template void run_conv_winograd(const ConvProblem&, const ConvArguments<float>&) noexcept;
+template void run_conv_winograd(const ConvProblem&, const ConvArguments<double>&) noexcept;
+
+}  // namespace fenestra::detail
