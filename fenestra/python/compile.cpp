@@ -46,7 +46,7 @@ ValueOf<T> value_in_program(const py::handle& object, std::string_view name) {
 template <class T>
 class Runner {
  public:
-  /// Nothing is folded, so that the bits are those of the function.
+  /// Nothing is folded, so that in double the bits are those of the function.
   explicit Runner(const graph::Graph& graph) : program_(graph, CompileOptions{.fold = false}) {}
 
   const Program<T>& program() const { return program_; }

@@ -107,7 +107,7 @@ def compile(f: Callable[..., Any], *examples: Any) -> Compiled:
     f is called here, once, with tensors whose numbers are not known: it may look at shapes and not
     at values. Arrays are arguments of the program, integers (labels, indices) too; numbers, texts
     and whatever f takes from around it are constants of it, which must not change. The results are
-    those of f, to the bit.
+    those of f: to the bit in float64, while convolutions in float32 may add in another order.
 
     Derivatives are compiled with the function: compile(value_and_grad(loss), ...). In the other
     order, a compiled function under a transform runs as f.
