@@ -15,7 +15,7 @@
 namespace fenestra::graph {
 
 struct RecomputeOptions {
-  std::size_t memory_limit = 0;          ///< bytes of the arena; 0: none
+  std::size_t memory_limit = 0;          ///< bytes of the arena
   std::optional<FuseOptions> fuse = {};  ///< how the graph will be grouped afterwards
   int lanes = 1;                         ///< as for Plan
 };

@@ -1,4 +1,5 @@
-// Moving updates of parameters forward.
+// Moving updates of parameters forward: which operations lead to an update and to nothing else, and
+// when each of them can run. What is not part of an update keeps its order.
 #include <fenestra/graph/copier.hpp>
 #include <fenestra/graph/schedule.hpp>
 
@@ -11,7 +12,7 @@ namespace fenestra::graph {
 namespace {
 
 /// Who reads what, and which nodes lead to the update of one parameter and to nothing else. A
-/// parameter whose new value another update reads (a velocity) counts as one with it.
+/// parameter whose new value another update reads (a velocity) is of one family with it.
 class Updates {
  public:
   explicit Updates(const Graph& graph)
@@ -19,10 +20,10 @@ class Updates {
         readers_(static_cast<std::size_t>(graph.size())),
         replaces_(readers_.size(), kNoNode),
         target_(readers_.size(), kNoNode),
-        group_(readers_.size()),
+        family_(readers_.size()),
         is_early_(readers_.size()) {
     for (NodeId id = 0; id < graph.size(); ++id) {
-      group_[at(id)] = id;
+      family_[at(id)] = id;
       for (const auto* list : {&graph.node(id).in, &graph.node(id).data}) {
         for (const NodeId input : *list) {
           readers_[at(input)].push_back(id);
@@ -33,7 +34,7 @@ class Updates {
       if (output.overwrites != kNoNode && replaces_[at(output.node)] == kNoNode) {
         replaces_[at(output.node)] = output.overwrites;
       } else {
-        target_[at(output.node)] = kMany;
+        target_[at(output.node)] = kBeyond;
       }
     }
     for (NodeId id = graph.size() - 1; id >= 0; --id) {
@@ -45,7 +46,7 @@ class Updates {
     others_.resize(readers_.size());
     for (const Output& output : graph.outputs()) {
       if (output.overwrites != kNoNode) {
-        std::vector<NodeId>& others = others_[at(group(output.overwrites))];
+        std::vector<NodeId>& others = others_[at(family(output.overwrites))];
         std::copy_if(readers_[at(output.overwrites)].begin(),
                      readers_[at(output.overwrites)].end(),
                      std::back_inserter(others),
@@ -77,7 +78,7 @@ class Updates {
   }
 
  private:
-  static constexpr NodeId kMany = -2;     ///< not only to updates
+  static constexpr NodeId kBeyond = -2;   ///< to more than updates
   static constexpr NodeId kSeveral = -3;  ///< to updates of several parameters, nothing else
 
   static std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
@@ -93,7 +94,8 @@ class Updates {
     }
     if (const NodeId target = target_[at(id)];
         target >= 0 && is_inner(id) &&
-        !std::all_of(others_[at(group(target))].begin(), others_[at(group(target))].end(), done)) {
+        !std::all_of(
+            others_[at(family(target))].begin(), others_[at(family(target))].end(), done)) {
       return false;
     }
     const NodeId parameter = replaces_[at(id)];
@@ -116,13 +118,13 @@ class Updates {
     const Node& node = graph_.node(id);
     const auto early = [&](NodeId input) { return is_early_[at(input)]; };
     return node.kind != NodeKind::operation ||
-           (target_[at(id)] != kMany && node.shape.rank() == 0 &&
+           (target_[at(id)] != kBeyond && node.shape.rank() == 0 &&
             std::all_of(node.in.begin(), node.in.end(), early) &&
             std::all_of(node.data.begin(), node.data.end(), early));
   }
-  NodeId group(NodeId parameter) const {
-    while (group_[at(parameter)] != parameter) {
-      parameter = group_[at(parameter)];
+  NodeId family(NodeId parameter) const {
+    while (family_[at(parameter)] != parameter) {
+      parameter = family_[at(parameter)];
     }
     return parameter;
   }
@@ -131,21 +133,21 @@ class Updates {
     NodeId& target = target_[at(id)];
     for (const NodeId reader : readers_[at(id)]) {
       const NodeId next = target_[at(reader)];
-      if (target == kMany || next == kNoNode) {
+      if (target == kBeyond || next == kNoNode) {
         continue;
       }
-      if (next == kMany || target == kNoNode) {
+      if (next == kBeyond || target == kNoNode) {
         target = next;
-      } else if (target == kSeveral || next == kSeveral || group(target) != group(next)) {
+      } else if (target == kSeveral || next == kSeveral || family(target) != family(next)) {
         target = kSeveral;
       }
     }
     const NodeId own = replaces_[at(id)];
-    if (own == kNoNode || target == kMany || target == kSeveral) {
+    if (own == kNoNode || target == kBeyond || target == kSeveral) {
       return;
     }
     if (target != kNoNode) {
-      group_[at(group(target))] = group(own);
+      family_[at(family(target))] = family(own);
     }
     target = own;
   }
@@ -154,9 +156,9 @@ class Updates {
   std::vector<std::vector<NodeId>> readers_;
   std::vector<NodeId> replaces_;  ///< the parameter that a node replaces
   std::vector<NodeId> target_;    ///< the one whose update it leads to
-  std::vector<NodeId> group_;     ///< parameters that count as one, as a forest
+  std::vector<NodeId> family_;    ///< of a parameter, as a forest
   std::vector<bool> is_early_;
-  std::vector<std::vector<NodeId>> others_;  ///< who else reads the parameters of a group
+  std::vector<std::vector<NodeId>> others_;  ///< who else reads the parameters of a family
 };
 
 }  // namespace

@@ -157,13 +157,33 @@ TEST(AdamUpdate, DecaysWeightsInBothWays) {
   }
 }
 
-TEST(AdamUpdate, RefusesABetaOfOne) {
-  try {
-    compile_step<float>(
-        AdamUpdate{.beta2 = 1}, [](const auto& w) { return sum(w); }, Tensor<float>({2}));
-    FAIL() << "compiled";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_extent);
+TEST(AdamUpdate, RefusesWhatTheOptimiserRefuses) {
+  const auto error_of = [](const auto& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return std::string(code_name(error.code())) + ": " + error.what();
+    }
+    return std::string("none");
+  };
+  const AdamUpdate bad[] = {{.beta1 = -0.1},
+                            {.beta2 = 1},
+                            {.beta2 = NAN},
+                            {.epsilon = 0},
+                            {.epsilon = INFINITY},
+                            {.weight_decay = -1}};
+  for (const AdamUpdate& update : bad) {
+    const std::string text = error_of([&] {
+      compile_step<float>(
+          update, [](const auto& w) { return sum(w); }, Tensor<float>({2}));
+    });
+    EXPECT_NE(text, "none");
+    EXPECT_EQ(text, error_of([&] {
+                nn::Adam<float>({.beta1 = update.beta1,
+                                 .beta2 = update.beta2,
+                                 .epsilon = update.epsilon,
+                                 .weight_decay = update.weight_decay});
+              }));
   }
 }
 

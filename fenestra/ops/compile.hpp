@@ -18,6 +18,7 @@
 #include <fenestra/ops/tree.hpp>
 #include <fenestra/ops/typed.hpp>
 
+#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -173,12 +174,15 @@ struct AdamUpdate {
   template <class T>
   AdamStep<T> start(graph::Builder<T>& builder, const graph::Value<T>& rate) const {
     using V = graph::Value<T>;
+    require("beta1", beta1, beta1 >= 0 && beta1 < 1, "0 <= beta1 < 1");
+    require("beta2", beta2, beta2 >= 0 && beta2 < 1, "0 <= beta2 < 1");
+    require("epsilon", epsilon, std::isfinite(epsilon) && epsilon > 0, "epsilon > 0");
+    require("weight_decay",
+            weight_decay,
+            std::isfinite(weight_decay) && weight_decay >= 0,
+            "weight_decay >= 0");
     const V one = scalar_constant<V>(T(1));
     const auto correction = [&](const char* name, double beta) {
-      if (!(beta >= 0 && beta < 1)) {
-        throw Error(ErrorCode::invalid_extent,
-                    "adam: a beta is " + std::to_string(beta) + "\n  fix: 0 <= beta < 1");
-      }
       const V before = builder.parameter(Shape{}, name);
       const V now = add(scale(before, beta), scale(one, 1 - beta));
       builder.update(before, now);
@@ -190,6 +194,15 @@ struct AdamUpdate {
             div(rate, mean),
             div(one, sqrt(square)),
             sub(one, scale(rate, decoupled ? weight_decay : 0))};
+  }
+
+ private:
+  static void require(const char* option, double value, bool fits, const char* needed) {
+    if (!fits) {
+      throw Error(
+          ErrorCode::invalid_extent,
+          std::string("adam: ") + option + " = " + std::to_string(value) + "\n  fix: " + needed);
+    }
   }
 };
 
