@@ -28,7 +28,7 @@ constexpr std::size_t kSmall = 8;
 /// what the others need at their places. Half the memory of a U-Net takes 1.29 times the
 /// multiply-adds with one or three at once, 1.49 times with four.
 constexpr std::size_t kAtOnce = 3;
-/// Plans of one search; those of a residual network down to half its memory need 30.
+/// Plans of one search; that of a residual network down to a third of its memory takes 10.
 constexpr int kMostPlans = 100;
 /// Where to aim, in parts of the memory without copies, when aiming at the limit itself fails. A
 /// search takes one way and may end early; a lower aim takes another. They do not depend on the
