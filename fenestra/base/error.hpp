@@ -49,6 +49,7 @@ enum class ErrorCode {
   released_graph,
   bad_file,
   unknown_model,
+  memory_limit,
 };
 
 /// The stable spelling of a code, e.g. "kernel-exceeds-input".
@@ -85,6 +86,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::released_graph: return "released-graph";
     case ErrorCode::bad_file: return "bad-file";
     case ErrorCode::unknown_model: return "unknown-model";
+    case ErrorCode::memory_limit: return "memory-limit";
   }
   return "unknown";
 }

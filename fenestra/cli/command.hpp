@@ -44,8 +44,9 @@ struct ExplainModelOptions {
   Index batch = 8;
   ModelForm form = ModelForm::run;
   graph::DataType type = graph::DataType::f32;
-  std::optional<int> threads;  ///< nothing: as many as the library would take
-  bool profile = false;        ///< run it, and tell the time of each step
+  std::optional<int> threads;    ///< nothing: as many as the library would take
+  std::size_t memory_limit = 0;  ///< bytes of the arena; 0: as many as it needs
+  bool profile = false;          ///< run it, and tell the time of each step
   ModelFormat format = ModelFormat::text;
   std::optional<std::string> output;  ///< nothing: standard output
   bool force = false;                 ///< replace what is there

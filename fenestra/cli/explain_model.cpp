@@ -29,11 +29,13 @@ std::string_view form_words(ModelForm form) {
 }
 
 template <class Model, class T>
-Program<T> compiled(ModelForm form, const std::vector<Tensor<T>>& parameters, Index batch) {
-  switch (form) {
-    case ModelForm::step: return nn::compile_training_step<Model, T>(parameters, batch);
-    case ModelForm::infer: return nn::compile_inference<Model, T>(parameters, batch);
-    default: return nn::compile_forward<Model, T>(parameters, batch);
+Program<T> compiled(const ExplainModelOptions& options, const std::vector<Tensor<T>>& parameters) {
+  const CompileOptions how{.memory_limit = options.memory_limit};
+  switch (options.form) {
+    case ModelForm::step:
+      return nn::compile_training_step<Model, T>(parameters, options.batch, how);
+    case ModelForm::infer: return nn::compile_inference<Model, T>(parameters, options.batch, how);
+    default: return nn::compile_forward<Model, T>(parameters, options.batch, how);
   }
 }
 
@@ -67,7 +69,7 @@ template <class Model, class T>
 graph::Report report_of(const ExplainModelOptions& options) {
   Random random(1);
   std::vector<Tensor<T>> parameters = Model::template initial<T>(random);
-  const Program<T> program = compiled<Model, T>(options.form, parameters, options.batch);
+  const Program<T> program = compiled<Model, T>(options, parameters);
   const std::string threads_text =
       std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
   graph::ReportOptions report{
@@ -75,6 +77,9 @@ graph::Report report_of(const ExplainModelOptions& options) {
       .subtitle = "batch " + std::to_string(options.batch) + ", " +
                   std::string(graph::data_type_name(graph::DataTypeOf<T>::value)) + ", " +
                   threads_text};
+  if (options.memory_limit > 0) {
+    report.subtitle += ", at most " + bytes_text(options.memory_limit);
+  }
   std::vector<double> seconds;
   if (options.profile) {
     const auto x = nn::uniform<T>(Model::input(options.batch), random, 1.0);

@@ -206,6 +206,12 @@ int run(int argc, char** argv) {
   model_command->add_option("--threads", model_threads, "threads to plan for and to run on")
       ->check(whole_number<int>(1))
       ->type_name("N");
+  model_command
+      ->add_option("--memory-limit",
+                   model.memory_limit,
+                   "bytes that a run may take: what waits too long is computed again")
+      ->check(whole_number<std::size_t>(1))
+      ->type_name("BYTES");
   model_command->add_flag("--profile", model.profile, "run it, and tell the time of each step");
   std::string format = "text";
   model_command->add_option("--format", format, "text by default; dot is for Graphviz, html a page")
@@ -220,6 +226,7 @@ int run(int argc, char** argv) {
       "  fenestra explain model lenet5\n"
       "  fenestra explain model resnet18 --form infer --batch 1 --threads 1\n"
       "  fenestra explain model unet --form step --batch 2 --profile --format html\n"
+      "  fenestra explain model unet --form step --batch 2 --memory-limit 16000000\n"
       "  fenestra explain model lenet5 --form step --format dot");
 
   std::int64_t cases = 0;

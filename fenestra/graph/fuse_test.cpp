@@ -320,6 +320,54 @@ TEST(Pieces, AResidualNetworkInfersTheSame) {
       with_samples_of(values, {x}));
 }
 
+/// What becomes of the parameters in a run of the graph, which is given `given` first.
+std::vector<Tensor<double>> updated(const Program<double>& program,
+                                    std::vector<Tensor<double>> parameters,
+                                    const Tensor<double>& given) {
+  Context<double> context(program);
+  std::vector<Given> all{given};
+  all.insert(all.end(), parameters.begin(), parameters.end());
+  program.execute_new(ProgramForm::run, context, all);
+  return parameters;
+}
+
+TEST(Pieces, AGroupReplacesParametersWhereTheyLie) {
+  const Shape shape{5, 3};
+  Builder<double> builder;
+  const auto g = builder.input(shape, "g");
+  const auto w = builder.parameter(shape, "w");
+  const auto velocity = builder.parameter(shape, "velocity");
+  const auto now = add(scale(velocity, 0.5), tanh(g));
+  builder.update(velocity, now);
+  builder.update(w, sub(w, scale(now, 0.25)));
+  const std::vector<Tensor<double>> start{sample_tensor<double>(shape, 1),
+                                          sample_tensor<double>(shape, 2)};
+  const Tensor<double> given = sample_tensor<double>(shape, 3);
+  const auto whole = compile<double>(builder.graph(), {.fuse = std::nullopt});
+  for (const int lanes : {1, 2}) {
+    const auto pieces =
+        compile<double>(builder.graph(), {.threads = lanes, .fuse = kSmallestPieces});
+    ASSERT_EQ(pieces.plan().loops().size(), 1u);
+    EXPECT_TRUE(pieces.plan().copies().empty());
+    EXPECT_EQ(updated(pieces, start, given), updated(whole, start, given));
+  }
+}
+
+TEST(Pieces, AParameterThatAGroupReadsWholeIsReplacedAfterIt) {
+  const Shape shape{2, 2, 1, 1};
+  Builder<double> builder;
+  const auto x = builder.input(shape, "x");
+  const auto w = builder.parameter(shape, "w");
+  builder.update(w, tanh(tanh(conv(x, w))));
+  const std::vector<Tensor<double>> start{sample_tensor<double>(shape, 1)};
+  const Tensor<double> given = sample_tensor<double>(shape, 2);
+  const auto whole = compile<double>(builder.graph(), {.fuse = std::nullopt});
+  const auto pieces = compile<double>(builder.graph(), {.threads = 1, .fuse = kSmallestPieces});
+  ASSERT_EQ(pieces.plan().loops().size(), 1u);
+  EXPECT_EQ(pieces.plan().copies().size(), 1u);
+  EXPECT_EQ(updated(pieces, start, given), updated(whole, start, given));
+}
+
 TEST(Pieces, TheLastPieceMayBeSmaller) {
   const auto model = [](const auto& x, const auto& w) {
     return max_pool(relu(conv(x, w, {.padding = 1})), {.kernel = 2});

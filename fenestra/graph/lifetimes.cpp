@@ -69,7 +69,7 @@ bool Lifetimes::may_overwrite(NodeId id, NodeId over) const {
 }
 
 bool Lifetimes::may_replace(NodeId id, NodeId over) const {
-  return last(over) < first(id) || may_overwrite(id, over);
+  return (at(over).last_use < id && !group_reads_whole(id, over)) || may_overwrite(id, over);
 }
 
 void Lifetimes::find_groups() {
@@ -139,11 +139,13 @@ void Lifetimes::find_local() {
   }
 }
 
-bool Lifetimes::is_written_home(NodeId id) const {
-  return std::any_of(graph_.outputs().begin(), graph_.outputs().end(), [&](const Output& output) {
-    return output.node == id && output.overwrites != kNoNode &&
-           may_overwrite(id, output.overwrites);
-  });
+NodeId Lifetimes::home(NodeId id) const {
+  const auto found =
+      std::find_if(graph_.outputs().begin(), graph_.outputs().end(), [&](const Output& output) {
+        return output.node == id && output.overwrites != kNoNode &&
+               may_replace(id, output.overwrites);
+      });
+  return found == graph_.outputs().end() ? kNoNode : found->overwrites;
 }
 
 void Lifetimes::join_overwritten() {
@@ -153,14 +155,15 @@ void Lifetimes::join_overwritten() {
     if (node.operation && node.operation->aliases_input()) {
       at(id).root = root(node.in[0]);
     }
-    if (root(id) != id || is_written_home(id)) {
+    if (root(id) != id) {
       continue;
     }
+    const NodeId parameter = home(id);
     for (const NodeId input : node.in) {
       const NodeId over = root(input);
       // A lane's memory holds one piece: only what is local, too, fits.
       if (graph_.node(over).kind == NodeKind::operation && (!is_local(over) || is_local(id)) &&
-          may_overwrite(id, over)) {
+          may_overwrite(id, over) && (parameter == kNoNode || may_replace(over, parameter))) {
         at(id).root = over;
         at(over).last_use = at(id).last_use;
         break;

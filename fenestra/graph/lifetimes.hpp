@@ -35,7 +35,8 @@ class Lifetimes {
   /// Whether `id` may write its result over the memory of root `over`: it reads it only where that
   /// is permitted, nobody reads it later, and no member of its group reads it whole.
   bool may_overwrite(NodeId id, NodeId over) const;
-  /// Whether `id` may be computed in the memory of the parameter `over`, which it does not read.
+  /// Whether `id` may be computed in the memory of the parameter `over`: it may write over it, or
+  /// everybody has read it, members of its own group sample by sample.
   bool may_replace(NodeId id, NodeId over) const;
 
  private:
@@ -59,7 +60,8 @@ class Lifetimes {
   void find_uses();
   void find_local();
   void join_overwritten();
-  bool is_written_home(NodeId id) const;
+  /// The parameter in whose memory `id` can leave its new value, kNoNode where there is none.
+  NodeId home(NodeId id) const;
 
   const Graph& graph_;
   std::vector<Memory> memory_;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/tensor/condition.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -130,6 +131,8 @@ class FENESTRA_API Operation {
   }
   /// Where the channels of its activations stand, for people; empty where it does not ask.
   virtual std::string layout() const { return {}; }
+  /// What the numbers of input i must fulfil, where they are given; none where all will do.
+  virtual std::optional<Condition> condition(int) const { return std::nullopt; }
   /// Multiplications with an addition, 0 where the operation does not count them.
   virtual Index multiply_adds() const { return 0; }
 

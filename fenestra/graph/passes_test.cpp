@@ -286,30 +286,31 @@ TEST(Graph, UpdateEarlyReplacesAParameterAfterItsLastReader) {
             "output \"w0\" = %14 over %1\n"
             "output \"w1\" = %15 over %3\n"
             "output \"w2\" = %16 over %5\n");
+  // What is given comes first, whoever reads it.
   const Graph ordered = update_early(graph);
   verify(ordered);
   EXPECT_EQ(to_string(ordered),
             "%0 = input \"x\" : f64 (1, 1)\n"
             "%1 = parameter \"w0\" : f64 (1, 1)\n"
-            "%2 = matmul(%0, %1) {a b} : f64 (1, 1)\n"
-            "%3 = parameter \"w1\" : f64 (1, 1)\n"
-            "%4 = matmul(%2, %3) {a b} : f64 (1, 1)\n"
-            "%5 = parameter \"w2\" : f64 (1, 1)\n"
-            "%6 = matmul(%4, %5) {a b} : f64 (1, 1)\n"
-            "%7 = reshape(%6) : f64 ()\n"
-            "%8 = constant 1 : f64 (1, 1)\n"
-            "%9 = matmul(%4, %8) {a' b} : f64 (1, 1)\n"
-            "%10 = matmul(%8, %5) {a b'} : f64 (1, 1)\n"
-            "%11 = sub(%5, %9) : f64 (1, 1)\n"
-            "%12 = matmul(%10, %3) {a b'} : f64 (1, 1)\n"
-            "%13 = matmul(%2, %10) {a' b} : f64 (1, 1)\n"
-            "%14 = sub(%3, %13) : f64 (1, 1)\n"
+            "%2 = parameter \"w1\" : f64 (1, 1)\n"
+            "%3 = parameter \"w2\" : f64 (1, 1)\n"
+            "%4 = constant 1 : f64 (1, 1)\n"
+            "%5 = matmul(%0, %1) {a b} : f64 (1, 1)\n"
+            "%6 = matmul(%5, %2) {a b} : f64 (1, 1)\n"
+            "%7 = matmul(%6, %4) {a' b} : f64 (1, 1)\n"
+            "%8 = matmul(%6, %3) {a b} : f64 (1, 1)\n"
+            "%9 = reshape(%8) : f64 ()\n"
+            "%10 = matmul(%4, %3) {a b'} : f64 (1, 1)\n"
+            "%11 = sub(%3, %7) : f64 (1, 1)\n"
+            "%12 = matmul(%10, %2) {a b'} : f64 (1, 1)\n"
+            "%13 = matmul(%5, %10) {a' b} : f64 (1, 1)\n"
+            "%14 = sub(%2, %13) : f64 (1, 1)\n"
             "%15 = matmul(%0, %12) {a' b} : f64 (1, 1)\n"
             "%16 = sub(%1, %15) : f64 (1, 1)\n"
-            "output \"loss\" = %7\n"
+            "output \"loss\" = %9\n"
             "output \"w0\" = %16 over %1\n"
-            "output \"w1\" = %14 over %3\n"
-            "output \"w2\" = %11 over %5\n");
+            "output \"w1\" = %14 over %2\n"
+            "output \"w2\" = %11 over %3\n");
 }
 
 TEST(Plan, UpdatingEarlyNeedsLessMemory) {

@@ -81,12 +81,27 @@ Plan::Plan(Graph graph, int lanes) : graph_(std::move(graph)), given_(graph_.giv
   const Lifetimes lifetimes(graph_);
   results_.resize(count);
   workspaces_.resize(count);
+  find_requirements(lifetimes);
   choose_kernels(lifetimes, lanes);
   std::vector<Place> roots = place_outputs(lifetimes);
   place_lanes(lifetimes, roots);
   place_arena(lifetimes, roots);
   for (NodeId id = 0; id < graph_.size(); ++id) {
     results_[static_cast<std::size_t>(id)] = roots[static_cast<std::size_t>(lifetimes.root(id))];
+  }
+}
+
+void Plan::find_requirements(const Lifetimes& lifetimes) {
+  for (const Node& node : graph_.nodes()) {
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      const NodeId source = lifetimes.root(node.in[i]);
+      if (graph_.node(source).kind == NodeKind::operation) {
+        continue;
+      }
+      if (const auto condition = node.operation->condition(static_cast<int>(i))) {
+        requirements_.push_back({source, *condition, std::string(node.operation->name())});
+      }
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace fenestra::graph {
@@ -75,6 +76,13 @@ struct PieceLoop {
   Index pieces() const { return (samples + piece - 1) / piece; }
 };
 
+/// What must hold of the numbers of something given, or of a constant.
+struct Requirement {
+  NodeId node = kNoNode;
+  Condition condition;
+  std::string reader;  ///< the operation that asks
+};
+
 /// An output that is no buffer of its own: copied after the last step.
 struct OutputCopy {
   NodeId node = kNoNode;
@@ -91,6 +99,8 @@ class FENESTRA_API Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<PieceLoop>& loops() const { return loops_; }
   const std::vector<OutputCopy>& copies() const { return copies_; }
+  /// Of floats; those of data are in their nodes.
+  const std::vector<Requirement>& requirements() const { return requirements_; }
   const Place& result(NodeId id) const { return results_[static_cast<std::size_t>(id)]; }
   /// None where nobody reads it.
   const Place& workspace(NodeId id) const { return workspaces_[static_cast<std::size_t>(id)]; }
@@ -104,6 +114,7 @@ class FENESTRA_API Plan {
   Index multiply_adds() const;
 
  private:
+  void find_requirements(const Lifetimes& lifetimes);
   void choose_kernels(const Lifetimes& lifetimes, int lanes);
   std::vector<Place> place_outputs(const Lifetimes& lifetimes);
   void place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots);
@@ -114,6 +125,7 @@ class FENESTRA_API Plan {
   std::vector<Step> steps_;
   std::vector<PieceLoop> loops_;
   std::vector<OutputCopy> copies_;
+  std::vector<Requirement> requirements_;
   std::vector<Place> results_;
   std::vector<Place> workspaces_;
   std::vector<Buffer> buffers_;

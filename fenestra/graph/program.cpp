@@ -7,6 +7,7 @@
 #include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/layouts.hpp>
 #include <fenestra/graph/program.hpp>
+#include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
 
@@ -29,10 +30,40 @@ std::string form_name(ProgramForm form) {
   return "";
 }
 
+void require(const graph::Requirement& requirement, const graph::Node& node, const void* data) {
+  for (Index i = 0; i < node.elements(); ++i) {
+    const double value = node.type == graph::DataType::f32
+                             ? static_cast<double>(static_cast<const float*>(data)[i])
+                             : static_cast<const double*>(data)[i];
+    if (const Fault fault = requirement.condition.check(value)) {
+      throw Error(requirement.reader,
+                  fault,
+                  requirement.reader + ": \"" + node.name + "\" holds " + std::to_string(value) +
+                      " at element " + std::to_string(i) + "\n  fix: numbers that are " +
+                      std::string(requirement.condition.needed));
+    }
+  }
+}
+
+void require_constants(const graph::Plan& plan) {
+  for (const graph::Requirement& requirement : plan.requirements()) {
+    const graph::Node& node = plan.graph().node(requirement.node);
+    if (const auto* f32 = std::get_if<Tensor<float>>(&node.constant)) {
+      require(requirement, node, f32->data());
+    } else if (const auto* f64 = std::get_if<Tensor<double>>(&node.constant)) {
+      require(requirement, node, f64->data());
+    }
+  }
+}
+
 std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
                                              const CompileOptions& options) {
   const kernels::ScopedNumerics numerics(options.numerics.value_or(kernels::numerics()));
   const int lanes = options.threads > 0 ? options.threads : threads();
+  std::optional<graph::FuseOptions> fuse = options.fuse;
+  if (fuse) {
+    fuse->lanes = lanes;
+  }
   graph::verify(graph);
   graph::Graph result = graph::simplify(graph);
   const auto pass = [&](graph::Graph next) {
@@ -48,12 +79,15 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   }
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
-  if (options.fuse) {
-    graph::FuseOptions fuse = *options.fuse;
-    fuse.lanes = lanes;
-    pass(graph::fuse(result, fuse));
+  if (options.memory_limit > 0) {
+    pass(graph::recompute(result, {options.memory_limit, fuse, lanes}));
   }
-  return std::make_shared<const graph::Plan>(std::move(result), lanes);
+  if (fuse) {
+    pass(graph::fuse(result, *fuse));
+  }
+  const auto plan = std::make_shared<const graph::Plan>(std::move(result), lanes);
+  require_constants(*plan);
+  return plan;
 }
 
 std::vector<graph::NodeId> chosen(const graph::Graph& graph, const CompileOptions& options) {
@@ -255,6 +289,12 @@ void Program<T>::execute(ProgramForm form,
       require_ranges(node, static_cast<const Index*>(given[i].data()));
     }
     context.given_.push_back(given[i].data());
+  }
+  for (const graph::Requirement& requirement : plan.requirements()) {
+    if (const graph::Node& node = graph.node(requirement.node); node.is_given()) {
+      const auto at = static_cast<std::size_t>(plan.result(requirement.node).index);
+      require(requirement, node, context.given_[at]);
+    }
   }
   std::size_t next = 0;
   for (const graph::Output& output : graph.outputs()) {

@@ -53,6 +53,9 @@ struct CompileOptions {
   /// Whether values may lie in other layouts between operations that are faster so, see
   /// graph/layouts.hpp.
   bool layouts = true;
+  /// Bytes that the arena of a form may take, 0: as many as it needs. What waits too long is
+  /// computed again, see graph/recompute.hpp; `memory_limit` is thrown where that does not help.
+  std::size_t memory_limit = 0;
   /// How operations are run together; none: each on its own.
   std::optional<graph::FuseOptions> fuse = graph::FuseOptions{};
 };

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <thread>
 
@@ -194,6 +195,30 @@ TEST(Program, ASharpnessThatIsGivenIsDifferentiated) {
   const auto results = program.vjp(context, x, beta, y_bar);
   EXPECT_EQ(results[0], y);
   EXPECT_EQ(results[2], std::get<1>(pullback(y_bar)));
+}
+
+TEST(Program, RefusesASharpnessThatEagerRefuses) {
+  const auto model = [](const auto& x, const auto& beta) {
+    return smooth_max_pool(x, reshape(beta, Shape{}), {.kernel = 2});
+  };
+  const Tensor<float> x({1, 1, 4}, 1.0f);
+  const auto program = compile<float>(model, x.shape(), Shape{1}, CompileOptions{.vjp = true});
+  Context<float> context(program);
+  const Tensor<float> y_bar({1, 1, 2}, 1.0f);
+  for (const float bad : {0.0f, -0.0f, INFINITY, -INFINITY, NAN}) {
+    const Tensor<float> beta({1}, bad);
+    EXPECT_EQ(code_of([&] { model(x, beta); }), ErrorCode::invalid_beta) << bad;
+    EXPECT_EQ(code_of([&] { program.run(context, x, beta); }), ErrorCode::invalid_beta) << bad;
+    EXPECT_EQ(code_of([&] { program.vjp(context, x, beta, y_bar); }), ErrorCode::invalid_beta)
+        << bad;
+    EXPECT_EQ(code_of([&] {
+                compile<float>([&](const auto& in) { return model(in, Value<float>(beta)); },
+                               x.shape());
+              }),
+              ErrorCode::invalid_beta)
+        << bad;
+  }
+  EXPECT_EQ(code_of([&] { program.run(context, x, Tensor<float>({1}, -3.0f)); }), ErrorCode::none);
 }
 
 TEST(Program, UnpoolsByIndicesThatAreGiven) {

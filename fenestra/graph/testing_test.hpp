@@ -6,6 +6,7 @@
 #include <fenestra/ops/compile.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace fenestra::graph {
@@ -15,7 +16,7 @@ template <class T>
 Tensor<T> sample_tensor(const Shape& shape, int seed = 1) {
   Tensor<T> tensor(shape);
   T* out = tensor.mutable_data();
-  double state = 0.1 + 0.037 * seed;
+  double state = std::fmod(0.1 + 0.037 * seed, 1.0);
   for (Index i = 0; i < tensor.size(); ++i) {
     state = 3.99 * state * (1 - state);
     out[i] = static_cast<T>(2 * state - 1);

@@ -74,40 +74,49 @@ V infer(std::span<const V> parameters, const V& x) {
 
 /// Scores as in training. A run is given the parameters, then x.
 template <class Model, class T>
-Program<T> compile_forward(const std::vector<Tensor<T>>& parameters, Index batch) {
+Program<T> compile_forward(const std::vector<Tensor<T>>& parameters,
+                           Index batch,
+                           const CompileOptions& options = {}) {
   return compile<T>(
       [](const auto& given, const auto& x) {
         using V = std::remove_cvref_t<decltype(x)>;
         return Model::template forward<V>(std::span<const V>(given), x);
       },
       parameters,
-      Model::input(batch));
+      Model::input(batch),
+      options);
 }
 
 /// Parameters are part of the program, as they are of a deployed model. A run is given x.
 template <class Model, class T>
-Program<T> compile_inference(const std::vector<Tensor<T>>& parameters, Index batch) {
+Program<T> compile_inference(const std::vector<Tensor<T>>& parameters,
+                             Index batch,
+                             const CompileOptions& options = {}) {
   return compile<T>(
       [&](const auto& x) {
         using V = std::remove_cvref_t<decltype(x)>;
         const std::vector<V> constants(parameters.begin(), parameters.end());
         return infer<Model, V>(constants, x);
       },
-      Model::input(batch));
+      Model::input(batch),
+      options);
 }
 
 /// Plain gradient descent. A run is given the parameters, x, the targets and the rate.
 template <class Model, class T>
-Program<T> compile_training_step(const std::vector<Tensor<T>>& parameters, Index batch) {
+Program<T> compile_training_step(const std::vector<Tensor<T>>& parameters,
+                                 Index batch,
+                                 const CompileOptions& options = {}) {
   const auto loss = [](const auto& given, const auto& x, const auto& targets) {
     using V = std::remove_cvref_t<decltype(x)>;
     return loss_of<Model>(Model::template forward<V>(std::span<const V>(given), x), targets);
   };
   const Shape targets = target_shape<Model>(batch);
   if constexpr (kHasClasses<Model>) {
-    return compile_step<T>(SgdUpdate{}, loss, parameters, Model::input(batch), DataShape{targets});
+    return compile_step<T>(
+        SgdUpdate{}, loss, parameters, Model::input(batch), DataShape{targets}, options);
   } else {
-    return compile_step<T>(SgdUpdate{}, loss, parameters, Model::input(batch), targets);
+    return compile_step<T>(SgdUpdate{}, loss, parameters, Model::input(batch), targets, options);
   }
 }
 

@@ -6,6 +6,7 @@
 // - attributes(): what distinguishes it, for people
 // - may_overwrite(i): the result may be written over input i
 // - multiply_adds()
+// - condition(i): what the numbers of input i must fulfil
 // - channel_map(saved): a scale and a shift per channel, where it does no more than that to input 0
 // - scaled(saved, scale, shift): scale * y + shift in one operation, where it can take them in
 // - block<T>(), in_blocks<T>(of input 0, of the result), keeps_blocks(shapes): see
@@ -303,6 +304,13 @@ class OperationOf final : public OperationOn<T, kRules> {
       return primitive_.keeps_blocks(in);
     } else {
       return false;
+    }
+  }
+  std::optional<Condition> condition(int i) const override {
+    if constexpr (requires { primitive_.condition(i); }) {
+      return primitive_.condition(i);
+    } else {
+      return std::nullopt;
     }
   }
   std::string layout() const override {

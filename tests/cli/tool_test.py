@@ -289,6 +289,23 @@ class ExplainModel(ToolTest):
                 sizes.append(facts["bytes_without_reuse"])
             self.assertLess(sizes[0], sizes[1])
 
+    def test_a_memory_limit_is_kept_by_computing_again(self):
+        options = ["unet", "--form", "step", "--batch", "2", "--threads", "2"]
+        free = self.facts(*options)
+        limit = 3 * free["arena_bytes"] // 4 // 1024 * 1024
+        limited = self.facts(*options, "--memory-limit", str(limit))
+        self.assertLessEqual(limited["arena_bytes"], limit)
+        self.assertGreater(limited["multiply_adds"], free["multiply_adds"])
+        self.assertGreater(len(limited["steps"]), len(free["steps"]))
+        for key in ["name", "shape", "copied"]:
+            self.assertEqual([output[key] for output in limited["outputs"]],
+                             [output[key] for output in free["outputs"]])
+        self.assertEqual(self.facts(*options, "--memory-limit", str(free["arena_bytes"]))["steps"],
+                         free["steps"])
+        text = self.explain("lenet5", "--threads", "1", "--memory-limit", str(2**20))
+        self.assertTrue(text.startswith("lenet5, forward pass: batch 8, f32, 1 thread, "
+                                        "at most 1 MiB\n"), text)
+
     def test_a_page_is_well_formed_and_needs_nothing_else(self):
         options = ["lenet5", "--form", "step", "--batch", "16", "--threads", "2"]
         facts = self.facts(*options)
@@ -455,6 +472,9 @@ class Errors(ToolTest):
                           ["explain", "model"], ["explain", "model", "lenet5", "--batch", "0"],
                           ["explain", "model", "lenet5", "--batch", "many"],
                           ["explain", "model", "lenet5", "--threads", "0"],
+                          ["explain", "model", "lenet5", "--memory-limit", "0"],
+                          ["explain", "model", "lenet5", "--memory-limit", "-1"],
+                          ["explain", "model", "lenet5", "--memory-limit", "1MiB"],
                           ["explain", "model", "lenet5", "--form", "train"],
                           ["explain", "model", "lenet5", "--dtype", "f16"],
                           ["explain", "model", "lenet5", "--format", "pdf"]]:
@@ -469,6 +489,7 @@ class Errors(ToolTest):
             (["explain", "nothing", "x=1"], "unknown-operator"),
             (["explain", "model", "alexnet"], "unknown-model"),
             (["explain", "model", "lenet5", "--batch", str(2**60)], "overflow"),
+            (["explain", "model", "lenet5", "--memory-limit", "1000"], "memory-limit"),
             (["explain", "model", "lenet5", "--output", "/no/such/folder/plan.txt"], "bad-file"),
             (["check", "nothing"], "unknown-operator"),
             (["explain", "conv", ""], "bad-problem"),

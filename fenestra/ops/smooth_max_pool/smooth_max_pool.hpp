@@ -18,6 +18,7 @@
 #include <fenestra/ops/smooth_max_pool/geometry.hpp>
 #include <fenestra/ops/smooth_max_pool/spec.hpp>
 #include <fenestra/ops/with_kernel.hpp>
+#include <fenestra/tensor/condition.hpp>
 
 #include <limits>
 
@@ -103,6 +104,9 @@ struct SmoothMaxPoolPrimitive {
   }
   SmoothMaxPoolPrimitive piece(Index count) const { return pool_piece(*this, count); }
   std::string attributes() const { return to_string(g); }
+  std::optional<Condition> condition(int i) const {
+    return i == 1 ? std::optional(Condition{check_beta, "finite and not 0"}) : std::nullopt;
+  }
 
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {
@@ -210,7 +214,7 @@ constexpr CommonValue<X, B> smooth_max_pool(const X& x,
                                             int named_rank = 0) {
   using V = CommonValue<X, B>;
   require_shape("smooth_max_pool", "beta", beta, Shape{});
-  // A graph knows no value yet; what it is given is not checked.
+  // A graph knows no value yet; programs check what they are given.
   options.beta = 1;
   if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<B>::has_elements) {
     if (has_elements(beta)) {

@@ -1,0 +1,28 @@
+// Recomputation: less memory for more work.
+//
+// A value that waits long for a late reader (an activation, for the backward pass) is computed
+// again just before it, from what is alive then, so that its memory serves others in between. No
+// operation is changed, so neither is a bit of the results.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/graph/fuse.hpp>
+#include <fenestra/graph/graph.hpp>
+
+#include <cstddef>
+#include <optional>
+
+namespace fenestra::graph {
+
+struct RecomputeOptions {
+  std::size_t memory_limit = 0;          ///< bytes of the arena
+  std::optional<FuseOptions> fuse = {};  ///< how the graph will be grouped afterwards
+  int lanes = 1;                         ///< as for Plan
+};
+
+/// The graph with copies of operations, such that its plan fits the limit, in the order in which it
+/// has it; itself where it fits already. Throws `memory_limit` where no copy helps any more. Runs
+/// after everything that merges or orders operations, and before `fuse`.
+FENESTRA_API Graph recompute(const Graph& graph, const RecomputeOptions& options);
+
+}  // namespace fenestra::graph
