@@ -5,8 +5,9 @@
 #   FENESTRA_PYTHON_SOURCES  likewise for Python, of the operators whose folder has a signature.hpp
 #   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_TESTS
 #                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on
-# and the headers <fenestra/ops/list.hpp> (descriptors) and <fenestra/ops/all.hpp> (operators). An
-# operator needs no other line in the build.
+# and the headers <fenestra/ops/list.hpp> (descriptors), <fenestra/ops/all.hpp> (operators) and
+# <fenestra/ops/typed_all.hpp> (on typed variables, of the folders that have a typed.hpp). An operator
+# needs no other line in the build.
 
 set(FENESTRA_GENERATED "${PROJECT_BINARY_DIR}/generated")
 set(FENESTRA_OPERATORS)
@@ -44,6 +45,7 @@ set(includes)
 set(python_declarations)
 set(python_calls)
 set(public_includes)
+set(typed_includes)
 set(types)
 foreach(operator IN LISTS FENESTRA_OPERATORS)
   string(REPLACE "_" ";" words ${operator})
@@ -59,6 +61,9 @@ foreach(operator IN LISTS FENESTRA_OPERATORS)
   set(folder "${PROJECT_SOURCE_DIR}/fenestra/ops/${operator}")
   if(EXISTS "${folder}/${operator}.hpp")
     string(APPEND public_includes "#include <fenestra/ops/${operator}/${operator}.hpp>\n")
+  endif()
+  if(EXISTS "${folder}/typed.hpp")
+    string(APPEND typed_includes "#include <fenestra/ops/${operator}/typed.hpp>\n")
   endif()
   set(operator_sources)
   set(operator_tests test.cpp)
@@ -86,3 +91,4 @@ list(APPEND FENESTRA_PYTHON_SOURCES "${source}")
 list(JOIN types ",\n                           " types)
 configure_file(cmake/list.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/list.hpp" @ONLY)
 configure_file(cmake/all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/all.hpp" @ONLY)
+configure_file(cmake/typed_all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/typed_all.hpp" @ONLY)

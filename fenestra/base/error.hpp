@@ -48,6 +48,7 @@ enum class ErrorCode {
   foreign_variable,
   released_graph,
   bad_file,
+  unknown_model,
 };
 
 /// The stable spelling of a code, e.g. "kernel-exceeds-input".
@@ -83,6 +84,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::foreign_variable: return "foreign-variable";
     case ErrorCode::released_graph: return "released-graph";
     case ErrorCode::bad_file: return "bad-file";
+    case ErrorCode::unknown_model: return "unknown-model";
   }
   return "unknown";
 }
@@ -105,6 +107,10 @@ enum class Argument {
   beta,
   divisor_override,
   exponent,
+  gamma,
+  mean,
+  var,
+  labels,
 };
 
 constexpr std::string_view argument_name(Argument argument) {
@@ -125,6 +131,10 @@ constexpr std::string_view argument_name(Argument argument) {
     case Argument::beta: return "beta";
     case Argument::divisor_override: return "divisor_override";
     case Argument::exponent: return "p";
+    case Argument::gamma: return "gamma";
+    case Argument::mean: return "mean";
+    case Argument::var: return "var";
+    case Argument::labels: return "labels";
   }
   return "";
 }

@@ -111,7 +111,7 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
         count(wide, *ratio, label);
       }
     }
-    if (const auto ratio = r.against_strict()) {
+    if (const auto ratio = r.against_strict(); ratio && r.what.op == "conv") {
       count(fast, *ratio, label);
     }
     if (r.what.has("overhead")) {

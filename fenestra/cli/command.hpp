@@ -2,6 +2,8 @@
 // line and reporting errors is main.cpp's; a command prints its result only once it has all of it.
 #pragma once
 
+#include <fenestra/graph/operation.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -30,6 +32,25 @@ struct ExplainOptions {
   bool json = false;
 };
 
+enum class ModelForm {
+  run,    ///< the forward pass, given its parameters
+  step,   ///< a training step that replaces them
+  infer,  ///< parameters are constants
+};
+enum class ModelFormat { text, dot, html, json };
+
+struct ExplainModelOptions {
+  std::string model;
+  Index batch = 8;
+  ModelForm form = ModelForm::run;
+  graph::DataType type = graph::DataType::f32;
+  std::optional<int> threads;  ///< nothing: as many as the library would take
+  bool profile = false;        ///< run it, and tell the time of each step
+  ModelFormat format = ModelFormat::text;
+  std::optional<std::string> output;  ///< nothing: standard output
+  bool force = false;                 ///< replace what is there
+};
+
 struct CheckOptions {
   std::string op;  ///< or "all"
   std::optional<std::string> problem;
@@ -39,6 +60,7 @@ struct CheckOptions {
 };
 
 ExitCode explain(const ExplainOptions& options);
+ExitCode explain_model(const ExplainModelOptions& options);
 ExitCode check(const CheckOptions& options);
 
 /// What each law says, a line each: for the help of `check`.

@@ -16,6 +16,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fenestra::cli {
@@ -117,6 +119,18 @@ CLI::Validator whole_number(Number least) {
   return CLI::Validator(complaint, "");
 }
 
+/// One of the words that stand for values; CLI11 has refused others.
+template <class Value>
+Value meaning(const std::string& word,
+              std::initializer_list<std::pair<std::string_view, Value>> words) {
+  for (const auto& [name, value] : words) {
+    if (name == word) {
+      return value;
+    }
+  }
+  return words.begin()->second;
+}
+
 int usage(const std::string& text, const std::string& command) {
   std::cerr << "fenestra: " << text << "\n"
             << "Try: fenestra " << command << (command.empty() ? "" : " ") << "--help\n";
@@ -138,6 +152,7 @@ int run(int argc, char** argv) {
       "\nExamples:\n"
       "  fenestra explain\n"
       "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
+      "  fenestra explain model lenet5 --form step --batch 64\n"
       "  fenestra check max_pool \"x=1x2x9x9 kernel=3 stride=2 padding=1\"\n"
       "  fenestra check all --cases 100 --seed 1\n"
       "\nExit codes: 0 fine, 1 a law is broken, 2 usage, 3 bad input.");
@@ -167,6 +182,46 @@ int run(int argc, char** argv) {
       "  fenestra explain conv_transpose \"x=1x8x7x7 w=8x4x4x4 stride=2 padding=1\" --axis height\n"
       "  fenestra explain max_pool \"x=1x64x112x112 kernel=3 stride=2 padding=1\" --json");
 
+  ExplainModelOptions model;
+  int model_threads = 0;
+  std::string model_output;
+  CLI::App* model_command = explain_command->add_subcommand(
+      "model", "The plan of a whole network: steps, groups, kernels, memory, costs");
+  model_command->add_option("model", model.model, "lenet5, unet or resnet18")->required();
+  model_command->add_option("--batch", model.batch, "samples at once, 8 by default")
+      ->check(whole_number<std::int64_t>(1))
+      ->type_name("N");
+  std::string form = "run";
+  model_command
+      ->add_option("--form",
+                   form,
+                   "the forward pass, the default; a training step; or inference with constant "
+                   "parameters")
+      ->check(CLI::IsMember({"run", "step", "infer"}))
+      ->type_name("");
+  std::string type = "f32";
+  model_command->add_option("--dtype", type, "of all numbers, f32 by default")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->type_name("");
+  model_command->add_option("--threads", model_threads, "threads to plan for and to run on")
+      ->check(whole_number<int>(1))
+      ->type_name("N");
+  model_command->add_flag("--profile", model.profile, "run it, and tell the time of each step");
+  std::string format = "text";
+  model_command->add_option("--format", format, "text by default; dot is for Graphviz, html a page")
+      ->check(CLI::IsMember({"text", "dot", "html", "json"}))
+      ->type_name("");
+  model_command->add_option("--output", model_output, "a new file; left out: standard output")
+      ->type_name("FILE");
+  model_command->add_flag("--force", model.force, "replace the file if it exists");
+  model_command->add_flag("--json", json, "the same as --format json");
+  model_command->footer(
+      "\nExamples:\n"
+      "  fenestra explain model lenet5\n"
+      "  fenestra explain model resnet18 --form infer --batch 1 --threads 1\n"
+      "  fenestra explain model unet --form step --batch 2 --profile --format html\n"
+      "  fenestra explain model lenet5 --form step --format dot");
+
   std::int64_t cases = 0;
   std::uint64_t seed = 1;
   CLI::App* check_command =
@@ -194,7 +249,7 @@ int run(int argc, char** argv) {
   info_command->add_flag("--json", json, "print JSON");
   info_command->footer("\nExamples:\n  fenestra info\n  fenestra info --json");
 
-  for (CLI::App* command : {explain_command, check_command, info_command}) {
+  for (CLI::App* command : {explain_command, model_command, check_command, info_command}) {
     command->set_help_flag("-h,--help", "print this help");
   }
 
@@ -212,6 +267,25 @@ int run(int argc, char** argv) {
       const bool is_given = app.get_subcommand(command)->count(option) > 0;
       return is_given ? std::optional(value) : std::nullopt;
     };
+    if (model_command->parsed()) {
+      command = "explain model";
+      if (model_command->count("--threads") > 0) {
+        model.threads = model_threads;
+      }
+      if (model_command->count("--output") > 0) {
+        model.output = model_output;
+      }
+      model.form = meaning<ModelForm>(
+          form, {{"run", ModelForm::run}, {"step", ModelForm::step}, {"infer", ModelForm::infer}});
+      model.type = meaning<graph::DataType>(
+          type, {{"f32", graph::DataType::f32}, {"f64", graph::DataType::f64}});
+      model.format = meaning<ModelFormat>(json ? "json" : format,
+                                          {{"text", ModelFormat::text},
+                                           {"dot", ModelFormat::dot},
+                                           {"html", ModelFormat::html},
+                                           {"json", ModelFormat::json}});
+      return explain_model(model);
+    }
     if (command == "explain") {
       return explain({.op = given("operator", op),
                       .problem = given("problem", CLI::detail::join(problem, " ")),

@@ -32,6 +32,10 @@ NodeId Graph::add_data(const Shape& shape, std::string name) {
       {.kind = NodeKind::data, .type = DataType::index, .shape = shape, .name = std::move(name)});
 }
 
+NodeId Graph::add_mask(DataType type, const Shape& shape, std::string name) {
+  return append({.kind = NodeKind::data, .type = type, .shape = shape, .name = std::move(name)});
+}
+
 NodeId Graph::add_constant(const Selection& value) {
   Node node{.kind = NodeKind::constant,
             .type = DataType::index,
@@ -101,23 +105,21 @@ SelectionType Graph::selection_type(NodeId id) const {
   return {taps ? SelectionForm::taps : SelectionForm::indices, n.shape};
 }
 
-namespace {
-
-std::string reference(NodeId id) { return "%" + std::to_string(id); }
-
-std::string constant_text(const Node& node) {
+std::string scalar_text(const Node& node) {
   std::ostringstream text;
-  text << "constant";
-  if (node.elements() == 1) {
-    text.precision(9);
-    if (const auto* f32 = std::get_if<Tensor<float>>(&node.constant)) {
-      text << " " << (*f32)[0];
-    } else if (const auto* f64 = std::get_if<Tensor<double>>(&node.constant)) {
-      text << " " << (*f64)[0];
-    }
+  text.precision(9);
+  if (const auto* f32 = std::get_if<Tensor<float>>(&node.constant); f32 && f32->size() == 1) {
+    text << (*f32)[0];
+  }
+  if (const auto* f64 = std::get_if<Tensor<double>>(&node.constant); f64 && f64->size() == 1) {
+    text << (*f64)[0];
   }
   return text.str();
 }
+
+namespace {
+
+std::string reference(NodeId id) { return "%" + std::to_string(id); }
 
 std::string operation_text(const Graph& graph, const Node& node) {
   std::string text(node.operation->name());
@@ -141,7 +143,10 @@ std::string operation_text(const Graph& graph, const Node& node) {
 
 std::string node_text(const Graph& graph, const Node& node) {
   switch (node.kind) {
-    case NodeKind::constant: return constant_text(node);
+    case NodeKind::constant: {
+      const std::string number = scalar_text(node);
+      return number.empty() ? "constant" : "constant " + number;
+    }
     case NodeKind::operation: return operation_text(graph, node);
     default: return std::string(node_kind_name(node.kind)) + " \"" + node.name + "\"";
   }
@@ -296,8 +301,8 @@ void verify(const Graph& graph) {
       verify_operation(graph, id);
     } else if (node.kind == NodeKind::constant) {
       verify_constant(graph, id);
-    } else if ((node.kind == NodeKind::data) != (node.type == DataType::index)) {
-      complain(graph, id, ErrorCode::dtype_mismatch, "data are indices, and nothing else is");
+    } else if (node.type == DataType::index && node.kind != NodeKind::data) {
+      complain(graph, id, ErrorCode::dtype_mismatch, "indices that are given are data");
     }
   }
   for (const Group& group : graph.groups()) {

@@ -20,7 +20,7 @@ namespace fenestra::graph {
 
 enum class NodeKind {
   input,      ///< given for each run
-  data,       ///< integers given for each run; they receive no gradient
+  data,       ///< given for each run, without gradient: integers, or values such as masks
   parameter,  ///< given for each run, and what training changes
   constant,
   operation,
@@ -94,6 +94,7 @@ class FENESTRA_API Graph {
   NodeId add_input(DataType type, const Shape& shape, std::string name);
   NodeId add_parameter(DataType type, const Shape& shape, std::string name);
   NodeId add_data(const Shape& shape, std::string name);
+  NodeId add_mask(DataType type, const Shape& shape, std::string name);
   template <class T>
   NodeId add_constant(const Tensor<T>& value) {
     Node node{.kind = NodeKind::constant, .type = DataTypeOf<T>::value, .shape = value.shape()};
@@ -131,6 +132,9 @@ class FENESTRA_API Graph {
   std::vector<Output> outputs_;
   std::vector<Group> groups_;
 };
+
+/// The number that a constant of a single float is; empty of other nodes.
+FENESTRA_API std::string scalar_text(const Node& node);
 
 /// The graph in words, one node to a line; equal graphs print equally.
 FENESTRA_API std::string to_string(const Graph& graph);

@@ -128,6 +128,8 @@ class FENESTRA_API Operation {
   virtual NodeId moved_from_blocks(const std::shared_ptr<Graph>&, NodeId, Index) const {
     return kNoNode;
   }
+  /// Where the channels of its activations stand, for people; empty where it does not ask.
+  virtual std::string layout() const { return {}; }
   /// Multiplications with an addition, 0 where the operation does not count them.
   virtual Index multiply_adds() const { return 0; }
 

@@ -5,7 +5,6 @@
 #include <fenestra/graph/plan.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -17,85 +16,62 @@ constexpr std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// A piece of the arena that is needed from step `first` to step `last`.
-struct Interval {
-  std::size_t bytes = 0;
-  NodeId first = 0;
-  NodeId last = 0;
-  std::size_t offset = 0;
-};
-
 /// What wants memory, and for whom.
 class Wishes {
  public:
-  void add(std::size_t bytes, NodeId first, NodeId last, const Place& kind, Place* owner) {
+  void add(Buffer buffer, const Place& kind, Place* owner) {
     *owner = kind;
-    intervals_.push_back({aligned(bytes), first, last, 0});
+    buffer.bytes = aligned(buffer.bytes);
+    buffers_.push_back(buffer);
     owners_.push_back(owner);
   }
   /// Tells every owner its offset and returns the bytes of all.
   std::size_t grant();
+  std::vector<Buffer> take() { return std::move(buffers_); }
 
  private:
-  std::vector<Interval> intervals_;
+  std::vector<Buffer> buffers_;
   std::vector<Place*> owners_;
 };
 
-/// Gives every interval an offset and returns the bytes of all.
-std::size_t place(std::vector<Interval>& intervals) {
-  std::vector<std::size_t> order(intervals.size());
+/// Gives every buffer an offset and returns the bytes of all.
+std::size_t place(std::vector<Buffer>& buffers) {
+  std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return intervals[a].bytes > intervals[b].bytes;
+    return buffers[a].bytes > buffers[b].bytes;
   });
   std::size_t total = 0;
-  std::vector<const Interval*> placed;  // by offset
+  std::vector<const Buffer*> placed;  // by offset
   for (const std::size_t at : order) {
-    Interval& interval = intervals[at];
+    Buffer& buffer = buffers[at];
     std::size_t offset = 0;
-    for (const Interval* other : placed) {
-      if (other->last < interval.first || interval.last < other->first) {
+    for (const Buffer* other : placed) {
+      if (other->last < buffer.first || buffer.last < other->first) {
         continue;
       }
-      if (offset + interval.bytes <= other->offset) {
+      if (offset + buffer.bytes <= other->offset) {
         break;
       }
       offset = std::max(offset, other->offset + other->bytes);
     }
-    interval.offset = offset;
-    total = std::max(total, offset + interval.bytes);
+    buffer.offset = offset;
+    total = std::max(total, offset + buffer.bytes);
     placed.insert(std::upper_bound(placed.begin(),
                                    placed.end(),
                                    offset,
-                                   [](std::size_t o, const Interval* i) { return o < i->offset; }),
-                  &interval);
+                                   [](std::size_t o, const Buffer* b) { return o < b->offset; }),
+                  &buffer);
   }
   return total;
 }
 
 std::size_t Wishes::grant() {
-  const std::size_t total = place(intervals_);
-  for (std::size_t i = 0; i < intervals_.size(); ++i) {
-    owners_[i]->offset = intervals_[i].offset;
+  const std::size_t total = place(buffers_);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    owners_[i]->offset = buffers_[i].offset;
   }
   return total;
-}
-
-std::size_t workspace_bytes(const SelectionType& type) {
-  const auto elements = static_cast<std::size_t>(type.shape.elements().value_or(0));
-  return elements * (type.form == SelectionForm::taps ? sizeof(std::uint8_t) : sizeof(Index));
-}
-
-std::string place_text(const Place& place) {
-  switch (place.kind) {
-    case Place::Kind::none: return "-";
-    case Place::Kind::arena: return "@" + std::to_string(place.offset);
-    case Place::Kind::given: return "given " + std::to_string(place.index);
-    case Place::Kind::output: return "output " + std::to_string(place.index);
-    case Place::Kind::constant: return "constant";
-    case Place::Kind::lane: return "lane @" + std::to_string(place.offset);
-  }
-  return "";
 }
 
 }  // namespace
@@ -205,14 +181,18 @@ void Plan::place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots) {
       const Node& node = graph_.node(id);
       const auto at = static_cast<std::size_t>(id);
       if (lifetimes.root(id) == id && lifetimes.is_local(id)) {
-        wishes.add(part(node.bytes()), id, lifetimes.local_last(id), lane, &roots[at]);
+        wishes.add({Buffer::Role::result, id, part(node.bytes()), id, lifetimes.local_last(id)},
+                   lane,
+                   &roots[at]);
       }
       if (const NodeId last = lifetimes.local_workspace_last(id);
           last != kNoNode && lifetimes.has_local_workspace(id)) {
-        wishes.add(part(workspace_bytes(node.workspace)), id, last, lane, &workspaces_[at]);
+        wishes.add({Buffer::Role::workspace, id, part(workspace_bytes(id)), id, last},
+                   lane,
+                   &workspaces_[at]);
       }
       if (const std::size_t bytes = step.scratch_bytes(); bytes > 0) {
-        wishes.add(bytes, id, id, lane, &step.scratch);
+        wishes.add({Buffer::Role::scratch, id, bytes, id, id}, lane, &step.scratch);
       }
     }
     loop.lane_bytes = aligned(wishes.grant());
@@ -227,28 +207,41 @@ void Plan::place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots) {
     const Node& node = graph_.node(id);
     const auto at = static_cast<std::size_t>(id);
     if (lifetimes.root(id) == id && roots[at].kind == Place::Kind::none) {
-      wishes.add(node.bytes(), lifetimes.first(id), lifetimes.last(id), kArena, &roots[at]);
+      wishes.add({Buffer::Role::result, id, node.bytes(), lifetimes.first(id), lifetimes.last(id)},
+                 kArena,
+                 &roots[at]);
     }
     if (const NodeId last = lifetimes.workspace_last(id);
         last != kNoNode && workspaces_[at].kind == Place::Kind::none) {
-      wishes.add(
-          workspace_bytes(node.workspace), lifetimes.first(id), last, kArena, &workspaces_[at]);
+      wishes.add({Buffer::Role::workspace, id, workspace_bytes(id), lifetimes.first(id), last},
+                 kArena,
+                 &workspaces_[at]);
     }
     if (const std::size_t bytes = step.scratch_bytes();
         bytes > 0 && step.scratch.kind == Place::Kind::none) {
-      wishes.add(bytes, id, id, kArena, &step.scratch);
+      wishes.add({Buffer::Role::scratch, id, bytes, id, id}, kArena, &step.scratch);
     }
   }
   for (PieceLoop& loop : loops_) {
     if (loop.lane_bytes > 0) {
-      wishes.add(loop.lane_bytes * static_cast<std::size_t>(loop.lanes),
-                 steps_[loop.first].node,
-                 steps_[loop.end - 1].node,
+      const NodeId first = steps_[loop.first].node;
+      wishes.add({Buffer::Role::lanes,
+                  first,
+                  loop.lane_bytes * static_cast<std::size_t>(loop.lanes),
+                  first,
+                  steps_[loop.end - 1].node},
                  kArena,
                  &loop.memory);
     }
   }
   arena_bytes_ = wishes.grant();
+  buffers_ = wishes.take();
+}
+
+std::size_t Plan::workspace_bytes(NodeId id) const {
+  const SelectionType& type = graph_.node(id).workspace;
+  const auto elements = static_cast<std::size_t>(type.shape.elements().value_or(0));
+  return elements * (type.form == SelectionForm::taps ? sizeof(std::uint8_t) : sizeof(Index));
 }
 
 std::size_t Plan::constant_bytes() const {
@@ -265,62 +258,6 @@ Index Plan::multiply_adds() const {
     total += graph_.node(step.node).operation->multiply_adds();
   }
   return total;
-}
-
-std::string to_string(const Plan& plan, std::span<const double> seconds) {
-  std::string text;
-  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const auto line = [&](std::size_t s) {
-    const Step& step = plan.steps()[s];
-    const Node& node = plan.graph().node(step.node);
-    if (!seconds.empty()) {
-      char time[64];
-      std::snprintf(time,
-                    sizeof time,
-                    "%10.1f us %5.1f %%  ",
-                    seconds[s] * 1e6,
-                    total > 0 ? 100 * seconds[s] / total : 0.0);
-      text += time;
-    }
-    text += "%" + std::to_string(step.node) + " " + std::string(node.operation->name());
-    if (!step.kernel->name().empty()) {
-      text += " by " + std::string(step.kernel->name());
-    }
-    text += ": " + std::to_string(node.bytes()) + " bytes " + place_text(plan.result(step.node));
-    if (plan.workspace(step.node).kind != Place::Kind::none) {
-      text += ", workspace " + std::to_string(workspace_bytes(node.workspace)) + " bytes " +
-              place_text(plan.workspace(step.node));
-    }
-    if (step.scratch.kind != Place::Kind::none) {
-      text += ", scratch " + std::to_string(step.scratch_bytes()) + " bytes " +
-              place_text(step.scratch);
-    }
-    if (const Index work = node.operation->multiply_adds(); work > 0) {
-      text += ", " + std::to_string(work) + " multiply-adds";
-    }
-    text += "\n";
-  };
-  auto loop = plan.loops().begin();
-  for (std::size_t s = 0; s < plan.steps().size(); ++s) {
-    if (loop != plan.loops().end() && s == loop->end) {
-      ++loop;
-    }
-    const bool inside = loop != plan.loops().end() && s >= loop->first;
-    if (inside && s == loop->first) {
-      text += "in " + std::to_string(loop->pieces()) + " pieces of " + std::to_string(loop->piece) +
-              " samples, " + std::to_string(loop->lanes) + (loop->lanes == 1 ? " lane" : " lanes") +
-              " of " + std::to_string(loop->lane_bytes) + " bytes " + place_text(loop->memory) +
-              "\n";
-    }
-    text += inside ? "  " : "";
-    line(s);
-  }
-  for (const OutputCopy& copy : plan.copies()) {
-    text +=
-        "copy %" + std::to_string(copy.node) + " to output " + std::to_string(copy.output) + "\n";
-  }
-  return text + "arena " + std::to_string(plan.arena_bytes()) + " bytes, constants " +
-         std::to_string(plan.constant_bytes()) + " bytes\n";
 }
 
 }  // namespace fenestra::graph

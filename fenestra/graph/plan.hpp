@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace fenestra::graph {
@@ -34,6 +32,22 @@ struct Place {
   std::size_t offset = 0;
 
   friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// Memory of the arena, from the step of node `first` to that of node `last`.
+struct Buffer {
+  enum class Role {
+    result,     ///< of `node`, and of those that alias or overwrite it
+    workspace,  ///< of `node`
+    scratch,    ///< of the kernel of `node`
+    lanes,      ///< of the group that begins with `node`
+  };
+  Role role = Role::result;
+  NodeId node = kNoNode;
+  std::size_t bytes = 0;
+  NodeId first = kNoNode;
+  NodeId last = kNoNode;  ///< the graph's size where it is needed to the end
+  std::size_t offset = 0;
 };
 
 /// What happens to one node; nothing for what is given, constants and aliases.
@@ -80,6 +94,10 @@ class FENESTRA_API Plan {
   const Place& result(NodeId id) const { return results_[static_cast<std::size_t>(id)]; }
   /// None where nobody reads it.
   const Place& workspace(NodeId id) const { return workspaces_[static_cast<std::size_t>(id)]; }
+  /// Bytes of what an operation leaves for others, whether or not somebody reads it.
+  std::size_t workspace_bytes(NodeId id) const;
+  /// What lies in the arena, and when.
+  const std::vector<Buffer>& buffers() const { return buffers_; }
   /// Bytes of memory a run needs beside what the caller gives.
   std::size_t arena_bytes() const { return arena_bytes_; }
   std::size_t constant_bytes() const;
@@ -98,11 +116,8 @@ class FENESTRA_API Plan {
   std::vector<OutputCopy> copies_;
   std::vector<Place> results_;
   std::vector<Place> workspaces_;
+  std::vector<Buffer> buffers_;
   std::size_t arena_bytes_ = 0;
 };
-
-/// The plan in words: one line per step with its kernel and places, then the totals. `seconds`, one
-/// for each step or none, are shown where they are given.
-FENESTRA_API std::string to_string(const Plan& plan, std::span<const double> seconds = {});
 
 }  // namespace fenestra::graph

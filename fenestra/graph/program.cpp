@@ -31,6 +31,7 @@ std::string form_name(ProgramForm form) {
 
 std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
                                              const CompileOptions& options) {
+  const kernels::ScopedNumerics numerics(options.numerics.value_or(kernels::numerics()));
   const int lanes = options.threads > 0 ? options.threads : threads();
   graph::verify(graph);
   graph::Graph result = graph::simplify(graph);
@@ -206,8 +207,14 @@ std::vector<Shape> Program<T>::result_shapes(ProgramForm form) const {
 }
 
 template <class T>
-std::string Program<T>::explain(ProgramForm form) const {
-  return form_name(form) + "\n" + to_string(plan(form).graph()) + to_string(plan(form));
+std::string Program<T>::explain(ProgramForm form,
+                                graph::ExplainFormat format,
+                                const graph::ReportOptions& options) const {
+  graph::ReportOptions titled = options;
+  if (titled.title.empty()) {
+    titled.title = form_name(form);
+  }
+  return graph::explain(graph::make_report(plan(form), titled), format);
 }
 
 template <class T>
@@ -244,7 +251,7 @@ void Program<T>::execute(ProgramForm form,
     if (given[i].shape() != node.shape) {
       throw_given(form, node, i, ErrorCode::shape_mismatch, to_string(given[i].shape()));
     }
-    if (node.kind == graph::NodeKind::data) {
+    if (node.type == graph::DataType::index) {
       require_ranges(node, static_cast<const Index*>(given[i].data()));
     }
     context.given_.push_back(given[i].data());

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/explain.hpp>
 #include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/plan.hpp>
+#include <fenestra/kernels/numerics.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <array>
@@ -42,6 +44,9 @@ struct CompileOptions {
   /// Threads that work on pieces of a batch side by side; 0: as many as `threads()` says when it is
   /// compiled.
   int threads = 0;
+  /// Whether kernels may transform their data; none: what the thread that compiles allows, see
+  /// kernels/numerics.hpp.
+  std::optional<Numerics> numerics = {};
   /// Whether what scales and shifts channels becomes part of the weights before it, see
   /// graph/fold.hpp; bits differ from eager evaluation then.
   bool fold = true;
@@ -137,8 +142,11 @@ class FENESTRA_API Program {
   std::size_t peak_bytes() const;
   /// Shapes of the results of a form, overwritten parameters not counted.
   std::vector<Shape> result_shapes(ProgramForm form = ProgramForm::run) const;
-  /// Nodes, kernels, places and totals of a form, for people.
-  std::string explain(ProgramForm form = ProgramForm::run) const;
+  /// Steps, groups, kernels, places and totals of a form, for people: as text, as a drawing for
+  /// Graphviz or as a page. `options.seconds` are what `profile` returned.
+  std::string explain(ProgramForm form = ProgramForm::run,
+                      graph::ExplainFormat format = graph::ExplainFormat::text,
+                      const graph::ReportOptions& options = {}) const;
 
   /// Runs a form once and says how long each of its steps took, in seconds, in the order of
   /// `plan(form).steps()`. Steps that ran in several lanes count their mean.

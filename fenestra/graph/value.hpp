@@ -126,6 +126,11 @@ class Builder {
     require_storage(shape, name);
     return {graph_, graph_->add_data(shape, std::move(name))};
   }
+  /// Values that receive no gradient: masks, weights of samples.
+  Value<T> mask(const Shape& shape, std::string name) {
+    require_storage(shape, name);
+    return {graph_, graph_->add_mask(DataTypeOf<T>::value, shape, std::move(name))};
+  }
   void output(const Value<T>& value, std::string name) {
     graph_->add_output(node_of(value, name), std::move(name));
   }

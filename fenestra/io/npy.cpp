@@ -1,21 +1,18 @@
 // .npy: a magic string, a header that is a Python dictionary in text, then the numbers.
+#include <fenestra/io/file.hpp>
 #include <fenestra/io/npy.hpp>
 #include <fenestra/tensor/transform.hpp>
 
 #include <bit>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace fenestra::io {
 
@@ -182,12 +179,6 @@ constexpr std::string_view type_name() {
   }
 }
 
-[[noreturn]] void fail_writing(const std::filesystem::path& path) {
-  throw Error(ErrorCode::bad_file,
-              path.string() + ": cannot be written: " + std::strerror(errno) +
-                  "\n  fix: a folder that exists, with room and permission");
-}
-
 }  // namespace
 
 template <class T>
@@ -248,17 +239,8 @@ void save_npy(const std::filesystem::path& path, const Tensor<T>& tensor) {
   header += static_cast<char>(text.size() >> 8);
   header += text;
 
-  std::filesystem::path temporary = path;
-  temporary += ".partial";
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(temporary.c_str(), "wb"),
-                                                             &std::fclose);
   const auto bytes = static_cast<std::size_t>(tensor.size()) * sizeof(T);
-  if (!file || std::fwrite(header.data(), 1, header.size(), file.get()) != header.size() ||
-      std::fwrite(tensor.data(), 1, bytes, file.get()) != bytes || std::fflush(file.get()) != 0 ||
-      ::fsync(::fileno(file.get())) != 0 || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    fail_writing(path);
-  }
+  replace_file(path, {header, {reinterpret_cast<const char*>(tensor.data()), bytes}});
 }
 
 template Tensor<float> load_npy(const std::filesystem::path&);

@@ -54,6 +54,7 @@ std::vector<Tensor<T>> initial_parameters(const std::vector<Shape>& shapes, Rand
 /// LeNet-5 with rectifiers: (N, 1, 28, 28) images to (N, 10) scores.
 struct LeNet5 {
   static constexpr std::string_view name = "lenet5";
+  static constexpr Index classes = 10;
   static Shape input(Index batch) { return {batch, 1, 28, 28}; }
 
   static std::vector<Shape> parameters() {
@@ -135,6 +136,7 @@ struct UNet {
 /// of the batch; inference by given ones, `statistics` in the order of the normalisations.
 struct ResNet18 {
   static constexpr std::string_view name = "resnet18";
+  static constexpr Index classes = 1000;
   static Shape input(Index batch) { return {batch, 3, 224, 224}; }
 
   static std::vector<Shape> parameters() {

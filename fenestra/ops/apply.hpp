@@ -203,9 +203,9 @@ Applied<Jet<V>> apply_all(const P& primitive,
 
 /// The result of a primitive on values of one type.
 template <class P, Value V>
-V apply(const P& primitive,
-        std::initializer_list<V> in,
-        std::initializer_list<IndicesOf<V>> data = {}) {
+constexpr V apply(const P& primitive,
+                  std::initializer_list<V> in,
+                  std::initializer_list<IndicesOf<V>> data = {}) {
   return apply_all(primitive,
                    std::span<const V>(in.begin(), in.size()),
                    std::span<const IndicesOf<V>>(data.begin(), data.size()),

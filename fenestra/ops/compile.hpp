@@ -9,12 +9,14 @@
 
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/program.hpp>
+#include <fenestra/graph/var.hpp>
 #include <fenestra/ops/all.hpp>
 #include <fenestra/ops/graph_values.hpp>
 #include <fenestra/ops/loss/graph.hpp>
 #include <fenestra/ops/max_pool/graph.hpp>
 #include <fenestra/ops/max_unpool/graph.hpp>
 #include <fenestra/ops/tree.hpp>
+#include <fenestra/ops/typed.hpp>
 
 #include <string>
 #include <tuple>
@@ -25,6 +27,11 @@ namespace fenestra {
 
 /// The shape of integer data that a program is given: labels, indices. It receives no gradient.
 struct DataShape {
+  Shape shape;
+};
+
+/// The shape of values that a program is given and that receive no gradient: masks.
+struct MaskShape {
   Shape shape;
 };
 
@@ -39,6 +46,25 @@ class GraphArguments {
   }
   std::tuple<graph::Data> operator()(const DataShape& data) {
     return {builder_.data(data.shape, "data" + std::to_string(data_++))};
+  }
+  std::tuple<graph::Value<T>> operator()(const MaskShape& mask) {
+    return {builder_.mask(mask.shape, "mask" + std::to_string(masks_++))};
+  }
+  template <Shape S>
+  std::tuple<graph::Var<T, S>> operator()(TypedInput<S>) {
+    return {graph::Var<T, S>(std::get<0>((*this)(S)))};
+  }
+  template <Shape S>
+  std::tuple<graph::Var<T, S>> operator()(TypedParameter<S>) {
+    return {graph::Var<T, S>(builder_.parameter(S, "w" + std::to_string(parameters_++)))};
+  }
+  template <Shape S>
+  std::tuple<graph::DataVar<S>> operator()(TypedData<S>) {
+    return {graph::DataVar<S>(std::get<0>((*this)(DataShape{S})))};
+  }
+  template <Shape S>
+  std::tuple<graph::Var<T, S>> operator()(TypedMask<S>) {
+    return {graph::Var<T, S>(std::get<0>((*this)(MaskShape{S})))};
   }
   std::tuple<> operator()(const CompileOptions& options) {
     options_ = options;
@@ -61,6 +87,7 @@ class GraphArguments {
   CompileOptions options_;
   int inputs_ = 0;
   int data_ = 0;
+  int masks_ = 0;
   int parameters_ = 0;
 };
 
@@ -80,8 +107,9 @@ void build_graph(GraphArguments<T>& arguments, const F& f, const Args&... args) 
 
 }  // namespace detail
 
-/// The graph of f. An argument is a Shape (an input), a DataShape, or a tensor or tree of tensors,
-/// whose shapes parameters take.
+/// The graph of f. An argument is a Shape (an input), a DataShape, a MaskShape, or a tensor or tree
+/// of tensors, whose shapes parameters take; or typed_input<S>, typed_parameter<S>, typed_data<S>,
+/// typed_mask<S>, which f sees as typed variables.
 template <KernelScalar T, class F, class... Args>
 graph::Graph trace(const F& f, const Args&... args) {
   detail::GraphArguments<T> arguments;

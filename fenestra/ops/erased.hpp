@@ -1,5 +1,6 @@
-// Erased<T>: one type for tensors, tape variables, jets and batches nested in any way, for callers
-// who do not know at compile time how deep they are (scripting languages).
+// Erased<T>: one type for tensors, tape variables, jets, batches and values of a graph under
+// construction, nested in any way, for callers who do not know at compile time how deep they are
+// (scripting languages).
 //
 // Nesting is a number instead of a type: every transform takes a level of its own from `new_level`,
 // and a value remembers the level it belongs to. An operator looks at the highest level among its
@@ -11,6 +12,7 @@
 // primitives, so that each operator can be compiled in a unit of its own.
 #pragma once
 
+#include <fenestra/graph/value.hpp>
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/batch.hpp>
 #include <fenestra/ops/value.hpp>
@@ -33,18 +35,22 @@ inline Level new_level() {
   return ++last;
 }
 
-/// Integer data of an erased value: plain, or one for each item of a batch on some level.
+/// Integer data of an erased value: plain, one for each item of a batch on some level, or of a
+/// graph that is being traced on some level.
 class ErasedIndices {
  public:
   ErasedIndices() = default;
   ErasedIndices(Selection plain) : plain_(std::move(plain)) {}
   ErasedIndices(Tensor<Index> indices) : plain_(std::move(indices)) {}
   ErasedIndices(Level level, BatchIndices<ErasedIndices> items);
+  ErasedIndices(Level level, graph::Data traced);
 
   /// 0 for plain data.
   Level level() const { return level_; }
   /// Only on level 0.
   const Selection& plain() const { return plain_; }
+  /// What a graph calls it, or null.
+  const graph::Data* traced() const { return traced_.get(); }
   /// The items on this level, or the same data for all of them.
   BatchIndices<ErasedIndices> items(Level level) const;
 
@@ -52,6 +58,7 @@ class ErasedIndices {
   Level level_ = 0;
   Selection plain_;
   std::shared_ptr<const BatchIndices<ErasedIndices>> items_;
+  std::shared_ptr<const graph::Data> traced_;
 };
 
 inline ErasedIndices::ErasedIndices(Level level, BatchIndices<ErasedIndices> items) {
@@ -61,6 +68,15 @@ inline ErasedIndices::ErasedIndices(Level level, BatchIndices<ErasedIndices> ite
   }
   level_ = level;
   items_ = std::make_shared<const BatchIndices<ErasedIndices>>(std::move(items));
+}
+
+inline ErasedIndices::ErasedIndices(Level level, graph::Data traced) {
+  if (traced.is_constant()) {
+    plain_ = traced.constant();
+    return;
+  }
+  level_ = level;
+  traced_ = std::make_shared<const graph::Data>(std::move(traced));
 }
 
 inline BatchIndices<ErasedIndices> ErasedIndices::items(Level level) const {
@@ -115,6 +131,14 @@ class Erased {
       *this = batch.value();
     }
   }
+  Erased(Level level, graph::Value<T> traced) {
+    if (traced.is_constant()) {
+      form_ = traced.constant();
+    } else {
+      level_ = level;
+      form_ = std::make_shared<const graph::Value<T>>(std::move(traced));
+    }
+  }
 
   /// 0 for a tensor.
   Level level() const { return level_; }
@@ -123,13 +147,14 @@ class Erased {
       case 1: return (*as<Var<Erased>>()).shape();
       case 2: return (*as<Jet<Erased>>()).shape();
       case 3: return (*as<Batch<Erased>>()).shape();
+      case 4: return (*as<graph::Value<T>>()).shape();
       default: return tensor().shape();
     }
   }
   /// Only on level 0.
   const Tensor<T>& tensor() const { return std::get<Tensor<T>>(form_); }
   Tensor<T>& tensor() { return std::get<Tensor<T>>(form_); }
-  /// The variable, jet or batch this is, or null.
+  /// The variable, jet, batch or value of a graph this is, or null.
   template <class W>
   const W* as() const {
     const auto* pointer = std::get_if<std::shared_ptr<const W>>(&form_);
@@ -146,7 +171,8 @@ class Erased {
   std::variant<Tensor<T>,
                std::shared_ptr<const Var<Erased>>,
                std::shared_ptr<const Jet<Erased>>,
-               std::shared_ptr<const Batch<Erased>>>
+               std::shared_ptr<const Batch<Erased>>,
+               std::shared_ptr<const graph::Value<T>>>
       form_;
 };
 
@@ -157,28 +183,50 @@ struct ValueTraits<Erased<T, Scope>> {
   static constexpr bool has_elements = true;
   static constexpr int depth = 1;
   static const Tensor<T>& bottom(const Erased<T, Scope>& value) {
-    using E = Erased<T, Scope>;
-    const E* at = &value;
-    while (at->level() != 0) {
-      if (const auto* variable = at->template as<Var<E>>()) {
-        at = &variable->value();
-      } else if (const auto* jet = at->template as<Jet<E>>()) {
-        at = &jet->primal();
-      } else {
-        at = &at->template as<Batch<E>>()->value();
-      }
-    }
-    return at->tensor();
+    return innermost(value).tensor();
   }
 };
 
+/// What is below all variables, jets and batches: a tensor, or a value of a graph.
+template <class T, class Scope>
+const Erased<T, Scope>& innermost(const Erased<T, Scope>& value) {
+  using E = Erased<T, Scope>;
+  if (const auto* variable = value.template as<Var<E>>()) {
+    return innermost(variable->value());
+  }
+  if (const auto* jet = value.template as<Jet<E>>()) {
+    return innermost(jet->primal());
+  }
+  if (const auto* batch = value.template as<Batch<E>>()) {
+    return innermost(batch->value());
+  }
+  return value;
+}
+
+template <class T, class Scope>
+bool has_elements(const Erased<T, Scope>& value) {
+  return innermost(value).level() == 0;
+}
+
+/// In a graph a repeated scalar: a constant of its size would take memory for as long as the
+/// program lives.
+template <class T, class Scope>
+Erased<T, Scope> filled_like(const Erased<T, Scope>& value, T fill) {
+  const Erased<T, Scope>& inner = innermost(value);
+  if (const auto* traced = inner.template as<graph::Value<T>>()) {
+    const graph::NodeId scalar = traced->graph()->add_constant(Tensor<T>(Shape{}, fill));
+    return broadcast_to(Erased<T, Scope>(inner.level(), graph::Value<T>(traced->graph(), scalar)),
+                        value.shape());
+  }
+  return Tensor<T>(value.shape(), fill);
+}
 template <class T, class Scope>
 Erased<T, Scope> zeros_like(const Erased<T, Scope>& value) {
-  return Tensor<T>(value.shape());
+  return filled_like(value, T(0));
 }
 template <class T, class Scope>
 Erased<T, Scope> ones_like(const Erased<T, Scope>& value) {
-  return Tensor<T>(value.shape(), T(1));
+  return filled_like(value, T(1));
 }
 template <class T, class Scope>
 void accumulate(Erased<T, Scope>& sum, const Erased<T, Scope>& term) {
@@ -189,7 +237,8 @@ void accumulate(Erased<T, Scope>& sum, const Erased<T, Scope>& term) {
   }
 }
 
-/// The value without derivatives: variables and jets are opened, batches stay batches.
+/// The value without derivatives: variables and jets are opened, batches stay batches, and values
+/// of a graph are what they are.
 template <class T, class Scope>
 Erased<T, Scope> detached(const Erased<T, Scope>& value) {
   using E = Erased<T, Scope>;

@@ -1,8 +1,9 @@
 // How a primitive runs on erased values: on the highest level among its inputs, as a variable, a
-// jet or a batch there, or on tensors where there is none.
+// jet, a batch or a node of a graph there, or on tensors where there is none.
 #pragma once
 
 #include <fenestra/ops/erased.hpp>
+#include <fenestra/ops/graph_values.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/ops/vmap.hpp>
 
@@ -34,7 +35,7 @@ std::vector<Tensor<ScalarOf<E>>> tensors_of(std::span<const E> in) {
   return tensors;
 }
 
-/// The variable, jet or batch that gives a level its kind; null where only integer data is on it.
+/// The value that gives a level its kind; null where only integer data is on it.
 template <class E>
 const E* value_on(std::span<const E> in, Level level) {
   for (const E& value : in) {
@@ -54,8 +55,8 @@ inline ErasedIndices item_of(const BatchIndices<ErasedIndices>& data, Index i) {
   }
   if (data.indices.level() != 0) {
     throw Error(ErrorCode::unknown_operator,
-                "vmap: integer data with two hidden axes has no rule\n  fix: one vmap, with the "
-                "axes folded into one");
+                "vmap: integer data with two hidden axes, or of a program, has no rule\n  fix: one "
+                "vmap, with the axes folded into one, outside compile");
   }
   return detail::item_of(BatchIndices<Selection>(data.indices.plain(), data.count), i);
 }
@@ -72,9 +73,66 @@ struct ScopeOf<Erased<T, Scope>> {
 }  // namespace detail
 
 inline bool leaves_nothing(const ErasedIndices& workspace) {
+  if (workspace.traced() != nullptr) {
+    return false;  // an empty one is plain
+  }
   const BatchIndices<ErasedIndices> items = workspace.items(workspace.level());
   return items.count == 0 ? workspace.plain().is_none() : leaves_nothing(items.indices);
 }
+
+namespace detail {
+
+[[noreturn]] inline void throw_outer(std::string_view op) {
+  throw Error(ErrorCode::foreign_variable,
+              std::string(op) +
+                  ": a compiled function uses a value of a transform around it\n  fix: give the "
+                  "value to the function as an argument, or .detach() it");
+}
+
+inline bool is_traced(std::span<const ErasedIndices> data, Level level) {
+  return std::any_of(data.begin(), data.end(), [&](const ErasedIndices& part) {
+    return part.level() == level && part.traced() != nullptr;
+  });
+}
+
+/// On a level on which a graph is traced; what is not on it must be plain, and is a constant.
+template <class P, class E>
+Applied<E> trace_erased(const P& primitive,
+                        std::span<const E> in,
+                        std::span<const ErasedIndices> data,
+                        bool keep,
+                        Level level) {
+  using T = ScalarOf<E>;
+  std::vector<graph::Value<T>> values;
+  for (const E& value : in) {
+    if (const auto* traced = value.template as<graph::Value<T>>();
+        traced != nullptr && value.level() == level) {
+      values.push_back(*traced);
+    } else if (value.level() == 0) {
+      values.push_back(value.tensor());
+    } else {
+      throw_outer(name_of(primitive));
+    }
+  }
+  std::vector<graph::Data> indices;
+  for (const ErasedIndices& part : data) {
+    if (part.traced() != nullptr && part.level() == level) {
+      indices.push_back(*part.traced());
+    } else if (part.level() == 0) {
+      indices.emplace_back(part.plain());
+    } else {
+      throw_outer(name_of(primitive));
+    }
+  }
+  // Derivatives are taken on the levels above, before there are nodes.
+  auto result = append_operation<graph::Rules::none>(primitive,
+                                                     std::span<const graph::Value<T>>(values),
+                                                     std::span<const graph::Data>(indices),
+                                                     keep);
+  return {E(level, std::move(result.y)), ErasedIndices(level, std::move(result.workspace))};
+}
+
+}  // namespace detail
 
 template <class P, class E>
 Applied<E> apply_erased(const P& primitive,
@@ -106,6 +164,10 @@ Applied<E> apply_erased(const P& primitive,
     return {E(std::move(result.y)), std::move(result.workspace)};
   }
   const E* value = detail::value_on(in, level);
+  if (value == nullptr ? detail::is_traced(data, level)
+                       : value->template as<graph::Value<ScalarOf<E>>>() != nullptr) {
+    return detail::trace_erased(primitive, in, data, keep, level);
+  }
   if (value != nullptr && value->template as<Var<E>>() != nullptr) {
     const auto variables = detail::lifted<Var<E>>(in, level);
     auto result = apply_all(primitive, std::span<const Var<E>>(variables), data, keep);

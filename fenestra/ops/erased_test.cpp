@@ -1,5 +1,5 @@
 // Erased values: the same derivatives as nested types give, levels that cannot be confused,
-// batches.
+// batches, traces.
 #include <fenestra/fenestra.hpp>
 #include <fenestra/ops/concat/signature.hpp>
 #include <fenestra/ops/conv/signature.hpp>
@@ -115,6 +115,47 @@ TEST(Erased, ABatchOfGradientsIsTheGradientOfEachItem) {
   const E bars = erased_grad([&](const E& weight) { return loss(weight, items); }, E(w));
   ASSERT_EQ(bars.level(), level);
   EXPECT_EQ(bars.as<Batch<E>>()->value().tensor(), typed);
+}
+
+TEST(Erased, ATracedGradientRunsAsAProgramWithTheSameBits) {
+  const Tensor<double> x(Shape{2, 1, 5}, {1, 2, 3, 4, 2, 0, 1, 5, -1, 3});
+  const Tensor<double> w(Shape{1, 1, 2}, {1, -2});
+  const auto bar_of = [](const E& at, const E& weight) {
+    return erased_grad(
+        [&](const E& v) {
+          const E y = max_pool(exp(conv(at, v)), {.kernel = {2}});
+          return sum(mul(y, y));
+        },
+        weight);
+  };
+  const Level level = new_level();
+  graph::Builder<double> builder;
+  const E at(level, builder.input(x.shape(), "x"));
+  const E weight(level, builder.input(w.shape(), "w"));
+  EXPECT_FALSE(has_elements(weight));
+  const E bar = bar_of(at, weight);
+  ASSERT_EQ(bar.level(), level);
+  builder.output(*bar.as<graph::Value<double>>(), "bar");
+  const Program<double> program(builder.graph());
+  Context<double> context(program);
+  EXPECT_EQ(program.run(context, x, w)[0], bar_of(x, w).tensor());
+  const Tensor<double> twice = x.map([](double v) { return 2 * v; });
+  EXPECT_EQ(program.run(context, twice, w)[0], bar_of(twice, w).tensor());
+}
+
+TEST(Erased, AVariableAroundATraceIsRefused) {
+  const auto f = [](const E& outer) {
+    graph::Builder<double> builder;
+    const E x(new_level(), builder.input(Shape{}, "x"));
+    return mul(x, outer);
+  };
+  EXPECT_EQ(f(scalar(2)).shape(), Shape{});
+  try {
+    (void)erased_grad(f, scalar(2));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::foreign_variable);
+  }
 }
 
 TEST(Erased, NothingIsWrittenIntoBorrowedMemory) {

@@ -23,6 +23,7 @@
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/transpose/transpose.hpp>
 
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <span>
@@ -118,8 +119,13 @@ class KernelOf final : public Kernel {
   decltype(prepared(std::declval<const P&>())) prepared_;
 };
 
+/// Whether an operation brings the rules of its primitive on graph values. One without rules is
+/// made where derivatives were taken before there was a graph: nobody asks it for them, it takes
+/// part in no folding, and a unit that makes it compiles no rule.
+enum class Rules { all, none };
+
 /// A primitive as an operation on values of T.
-template <class P, class T>
+template <class P, class T, Rules kRules = Rules::all>
 class OperationOf final : public Operation {
  public:
   explicit OperationOf(const P& primitive) : primitive_(primitive) {}
@@ -207,6 +213,15 @@ class OperationOf final : public Operation {
     const Shape view{s[0], s[1] / block, s.elements().value_or(0) / (s[0] * s[1]), block};
     return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
   }
+  std::string layout() const override {
+    if constexpr (requires { primitive_.g.layout; }) {
+      return std::string(layout_name(primitive_.g.layout));
+    } else if constexpr (requires { primitive_.g.pool.layout; }) {
+      return std::string(layout_name(primitive_.g.pool.layout));
+    } else {
+      return {};
+    }
+  }
   Index multiply_adds() const override {
     if constexpr (requires { primitive_.multiply_adds(); }) {
       return primitive_.multiply_adds();
@@ -227,6 +242,64 @@ class OperationOf final : public Operation {
            NodeId y_bar,
            const std::vector<bool>& needed,
            std::vector<NodeId>& bars) const override {
+    if constexpr (kRules == Rules::all) {
+      pull(graph, node, y_bar, needed, bars);
+    } else {
+      assert(false && "an operation without rules");
+    }
+  }
+  NodeId jvp(const std::shared_ptr<Graph>& graph,
+             NodeId node,
+             const std::vector<NodeId>& dots) const override {
+    if constexpr (kRules == Rules::all) {
+      return push(graph, node, dots);
+    } else {
+      assert(false && "an operation without rules");
+      return kNoNode;
+    }
+  }
+  NodeId folded(const std::shared_ptr<Graph>& graph, NodeId node, NodeId source) const override {
+    if constexpr (kRules == Rules::all &&
+                  requires { primitive_.template channel_map<Value<T>>(saved_of(graph, node)); }) {
+      if (const auto map = primitive_.template channel_map<Value<T>>(saved_of(graph, node))) {
+        const NodeId scaled = graph->node(source).operation->scaled(
+            graph, source, map->scale.in(*graph), map->shift.in(*graph));
+        const Shape shape = graph->node(node).shape;
+        return scaled == kNoNode ? kNoNode : reshape(Value<T>(graph, scaled), shape).in(*graph);
+      }
+    }
+    return kNoNode;
+  }
+  NodeId scaled(const std::shared_ptr<Graph>& graph,
+                NodeId node,
+                NodeId scale,
+                NodeId shift) const override {
+    if constexpr (kRules == Rules::all &&
+                  requires(const Saved<Value<T>>& saved, const Value<T>& v) {
+                    primitive_.template scaled<Value<T>>(saved, v, v);
+                  }) {
+      const std::optional<Value<T>> y = primitive_.template scaled<Value<T>>(
+          saved_of(graph, node), Value<T>(graph, scale), Value<T>(graph, shift));
+      return y ? y->in(*graph) : kNoNode;
+    } else {
+      return kNoNode;
+    }
+  }
+  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
+    if constexpr (kRules == Rules::all) {
+      return add(Value<T>(graph, a), Value<T>(graph, b)).node();
+    } else {
+      assert(false && "an operation without rules");
+      return kNoNode;
+    }
+  }
+
+ private:
+  void pull(const std::shared_ptr<Graph>& graph,
+            NodeId node,
+            NodeId y_bar,
+            const std::vector<bool>& needed,
+            std::vector<NodeId>& bars) const {
     const Saved<Value<T>> saved = saved_of(graph, node);
     const Value<T> bar(graph, y_bar);
     std::vector<std::optional<Value<T>>> found(needed.size());
@@ -243,9 +316,9 @@ class OperationOf final : public Operation {
       bars[i] = found[i] ? found[i]->in(*graph) : kNoNode;
     }
   }
-  NodeId jvp(const std::shared_ptr<Graph>& graph,
-             NodeId node,
-             const std::vector<NodeId>& dots) const override {
+  NodeId push(const std::shared_ptr<Graph>& graph,
+              NodeId node,
+              const std::vector<NodeId>& dots) const {
     std::vector<std::optional<Value<T>>> values;
     for (const NodeId dot : dots) {
       values.push_back(dot == kNoNode ? std::optional<Value<T>>() : Value<T>(graph, dot));
@@ -254,36 +327,7 @@ class OperationOf final : public Operation {
         saved_of(graph, node), std::span<const std::optional<Value<T>>>(values));
     return y_dot ? y_dot->in(*graph) : kNoNode;
   }
-  NodeId folded(const std::shared_ptr<Graph>& graph, NodeId node, NodeId source) const override {
-    if constexpr (requires { primitive_.template channel_map<Value<T>>(saved_of(graph, node)); }) {
-      if (const auto map = primitive_.template channel_map<Value<T>>(saved_of(graph, node))) {
-        const NodeId scaled = graph->node(source).operation->scaled(
-            graph, source, map->scale.in(*graph), map->shift.in(*graph));
-        const Shape shape = graph->node(node).shape;
-        return scaled == kNoNode ? kNoNode : reshape(Value<T>(graph, scaled), shape).in(*graph);
-      }
-    }
-    return kNoNode;
-  }
-  NodeId scaled(const std::shared_ptr<Graph>& graph,
-                NodeId node,
-                NodeId scale,
-                NodeId shift) const override {
-    if constexpr (requires(const Saved<Value<T>>& saved, const Value<T>& v) {
-                    primitive_.template scaled<Value<T>>(saved, v, v);
-                  }) {
-      const std::optional<Value<T>> y = primitive_.template scaled<Value<T>>(
-          saved_of(graph, node), Value<T>(graph, scale), Value<T>(graph, shift));
-      return y ? y->in(*graph) : kNoNode;
-    } else {
-      return kNoNode;
-    }
-  }
-  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
-    return add(Value<T>(graph, a), Value<T>(graph, b)).node();
-  }
 
- private:
   /// Everything a rule might read; what it does not read is no node's input and dies.
   static Saved<Value<T>> saved_of(const std::shared_ptr<Graph>& graph, NodeId id) {
     const Node& node = graph->node(id);
@@ -365,11 +409,13 @@ Data apply_to_data(const M& map, const Data& data) {
 
 }  // namespace graph
 
-template <class P, class T>
-Applied<graph::Value<T>> apply_all(const P& primitive,
-                                   std::span<const graph::Value<T>> in,
-                                   std::span<const graph::Data> data,
-                                   bool keep) {
+/// The result as a node of the graph that the inputs share, or computed at once where all of them
+/// are constants.
+template <graph::Rules kRules, class P, class T>
+Applied<graph::Value<T>> append_operation(const P& primitive,
+                                          std::span<const graph::Value<T>> in,
+                                          std::span<const graph::Data> data,
+                                          bool keep) {
   graph::CommonGraph common(name_of(primitive));
   for (const graph::Value<T>& value : in) {
     common.meet(value);
@@ -402,7 +448,7 @@ Applied<graph::Value<T>> apply_all(const P& primitive,
     indices.push_back(selection.in(*graph));
   }
   const graph::NodeId node =
-      graph->add_operation(std::make_shared<const graph::OperationOf<P, T>>(primitive),
+      graph->add_operation(std::make_shared<const graph::OperationOf<P, T, kRules>>(primitive),
                            std::move(inputs),
                            std::move(indices));
   graph::Data workspace;
@@ -410,6 +456,14 @@ Applied<graph::Value<T>> apply_all(const P& primitive,
     workspace = graph::Data(graph, node);
   }
   return {graph::Value<T>(graph, node), std::move(workspace)};
+}
+
+template <class P, class T>
+Applied<graph::Value<T>> apply_all(const P& primitive,
+                                   std::span<const graph::Value<T>> in,
+                                   std::span<const graph::Data> data,
+                                   bool keep) {
+  return append_operation<graph::Rules::all>(primitive, in, data, keep);
 }
 
 }  // namespace fenestra

@@ -188,12 +188,12 @@ std::string pool_options_text(const Options& options) {
 
 /// Throws the fault of a pool with fixed windows, if it has one.
 template <class Options>
-void throw_pool_fault(std::string_view op,
-                      const Shape& x,
-                      const Options& options,
-                      const PoolGeometry& g,
-                      const Fault& fault,
-                      int named_rank) {
+constexpr void throw_pool_fault(std::string_view op,
+                                const Shape& x,
+                                const Options& options,
+                                const PoolGeometry& g,
+                                const Fault& fault,
+                                int named_rank) {
   if (!fault) {
     return;
   }

@@ -12,19 +12,19 @@ namespace fenestra {
 
 /// Throws `shape_mismatch` unless `tensor` has the shape the geometry gives it.
 template <class V>
-void require_shape(std::string_view op,
-                   std::string_view name,
-                   const V& tensor,
-                   const Shape& needed) {
-  if (tensor.shape() == needed) {
+constexpr void require_shape(std::string_view op,
+                             std::string_view name,
+                             const V& tensor,
+                             const Shape& needed) {
+  const Fault fault = check_shape(Argument::none, tensor.shape(), needed);
+  if (!fault) {
     return;
   }
-  throw Error(
-      std::string(op),
-      {.code = ErrorCode::shape_mismatch, .got = tensor.shape().rank(), .needed = needed.rank()},
-      std::string(op) + ": " + std::string(name) + " = " + to_string(tensor.shape()) +
-          ", the geometry needs " + to_string(needed) + "\n  fix: pass " + std::string(name) +
-          " of shape " + to_string(needed));
+  throw Error(std::string(op),
+              fault,
+              std::string(op) + ": " + std::string(name) + " = " + to_string(tensor.shape()) +
+                  ", the geometry needs " + to_string(needed) + "\n  fix: pass " +
+                  std::string(name) + " of shape " + to_string(needed));
 }
 
 }  // namespace fenestra

@@ -124,7 +124,7 @@ struct EnumNames<PadCells> {
 template <Value V>
 struct WithIndices {
   V y;
-  std::optional<Tensor<Index>> indices;
+  std::optional<IndicesOf<V>> indices;
 };
 
 }  // namespace fenestra::signature

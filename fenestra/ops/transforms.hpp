@@ -27,6 +27,10 @@
 
 namespace fenestra {
 
+/// A concept, so that overloads which ask for more are preferred.
+template <class... Args>
+concept SomeArguments = sizeof...(Args) > 0;
+
 namespace detail {
 
 /// The value type in which a call with these trees runs.
@@ -134,7 +138,7 @@ auto vjp(const F& f, const Args&... args) {
 
 /// f(args...), which must be a single element, and its gradients.
 template <class F, class... Args>
-  requires(sizeof...(Args) > 0)
+  requires SomeArguments<Args...>
 auto value_and_grad(const F& f, const Args&... args) {
   const detail::TapeCall<Args...> call(args...);
   const auto result = call(f);
@@ -145,7 +149,7 @@ auto value_and_grad(const F& f, const Args&... args) {
 
 /// The gradients of f at args.
 template <class F, class... Args>
-  requires(sizeof...(Args) > 0)
+  requires SomeArguments<Args...>
 auto grad(const F& f, const Args&... args) {
   return value_and_grad(f, args...).second;
 }

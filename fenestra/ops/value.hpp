@@ -83,6 +83,12 @@ struct CommonValueOf<A, B, Rest...> {
 template <Value... Vs>
 using CommonValue = typename detail::CommonValueOf<Vs...>::type;
 
+/// Whether `bottom` can be asked now; types that know it only at run time bring their own.
+template <Value V>
+bool has_elements(const V&) {
+  return ValueTraits<V>::has_elements;
+}
+
 /// The tensor at the bottom of all levels, for looking at.
 template <Value V>
   requires(ValueTraits<V>::has_elements)

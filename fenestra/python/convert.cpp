@@ -44,8 +44,7 @@ double number(PyObject* object, const Where& where) {
 }
 
 bool truth(PyObject* object, const Where& where) {
-  // NumPy's own truth values are numbers too, but not ints.
-  if (PyBool_Check(object) || std::string_view(Py_TYPE(object)->tp_name) == "numpy.bool_") {
+  if (is_truth(object)) {
     return PyObject_IsTrue(object) == 1;
   }
   where.refuse(object, "True or False");

@@ -131,6 +131,14 @@ struct Convert<std::vector<int>> {
   static std::vector<int> get(PyObject* object, const Where& where);
   static std::string show(const std::vector<int>&) { return "None"; }
 };
+template <>
+struct Convert<AxisList> {
+  static constexpr std::string_view type = Convert<std::vector<int>>::type;
+  static AxisList get(PyObject* object, const Where& where) {
+    return AxisList(Convert<std::vector<int>>::get(object, where));
+  }
+  static std::string show(const AxisList&) { return "None"; }
+};
 
 template <>
 struct Convert<std::vector<LowHigh>> {
@@ -138,19 +146,11 @@ struct Convert<std::vector<LowHigh>> {
   static std::vector<LowHigh> get(PyObject* object, const Where& where);
 };
 
-template <>
-struct Convert<Tensor<Index>> {
-  static constexpr std::string_view type = "IntegerLike";
-  static Tensor<Index> get(PyObject* object, const Where& where) {
-    return to_integers(object, where);
-  }
-};
-
 /// Factors of a resize, for instance: a type that is made of numbers.
 template <class T>
   requires requires(T t) {
     t.values;
-    t.is_list;
+    t.listed();
   }
 struct Convert<T> {
   static constexpr std::string_view type = "float | Sequence[float] | None";
@@ -162,9 +162,8 @@ struct Convert<T> {
     if (PyFloat_Check(object) || PyLong_Check(object)) {
       return T(number(object, where));
     }
-    result.is_list = true;
     for (const Ref& element : elements(object, where, "a number or a list of numbers")) {
-      result.values.push_back(number(element.get(), where));
+      result.push_back(number(element.get(), where));
     }
     return result;
   }

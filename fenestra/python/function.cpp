@@ -203,12 +203,12 @@ Tensors Function::tensors_of(PyObject* const* slots) const {
     }
     if (parameter.slot == Slot::values) {
       for (const Ref& element : elements(slots[i], where(i), "a sequence of tensors")) {
-        tensors.push_back(incoming(element.get(), where(i)));
+        tensors.push_back(operand(element.get(), where(i)));
         check(parameter.name, tensors[tensors.size() - 1]);
       }
       continue;
     }
-    tensors.push_back(incoming(slots[i], where(i)));
+    tensors.push_back(operand(slots[i], where(i)));
     check(parameter.name, tensors[tensors.size() - 1]);
   }
   return tensors;

@@ -117,6 +117,7 @@ PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = fenestra::version;
   define_tensor(module);
   define_transforms(module);
+  define_compile(module);
   define_files(module);
 
   // Lives as long as the process: Python keeps pointers into it.

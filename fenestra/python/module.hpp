@@ -20,6 +20,7 @@ PyObject* numpy_view(AnyTensor& tensor);
 
 void define_tensor(pybind11::module_& module);
 void define_transforms(pybind11::module_& module);
+void define_compile(pybind11::module_& module);
 
 /// Every operator of the list; the definition is written by CMake.
 void declare_operators(Declarer& declarer);

@@ -12,4 +12,12 @@ inline pybind11::object stolen(PyObject* object) {
   return pybind11::reinterpret_steal<pybind11::object>(Ref::owned(object).release());
 }
 
+inline pybind11::tuple shape_tuple(const Shape& shape) {
+  pybind11::tuple result(static_cast<std::size_t>(shape.rank()));
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    result[static_cast<std::size_t>(axis)] = shape[axis];
+  }
+  return result;
+}
+
 }  // namespace fenestra::python

@@ -24,8 +24,20 @@ namespace {
 
 PyTypeObject* the_tensor_type = nullptr;
 
+/// Throws while the numbers are not known.
+void require_numbers(const AnyTensor& tensor, std::string_view what) {
+  if (!std::visit([](const auto& value) { return has_elements(value); }, tensor.value)) {
+    throw Error(
+        ErrorCode::dtype_mismatch,
+        std::string(what) +
+            ": the numbers of the tensor are not known while a function is compiled\n  fix: "
+            "decide by shapes, or do it outside compile");
+  }
+}
+
 /// Throws where there is no single value to look at: below a batch there are many.
-const AnyTensor& require_visible(const AnyTensor& tensor, std::string_view what) {
+void require_visible(const AnyTensor& tensor, std::string_view what) {
+  require_numbers(tensor, what);
   std::visit(
       [&]<class E>(const E& value) {
         const E plain = detached(value);
@@ -37,7 +49,6 @@ const AnyTensor& require_visible(const AnyTensor& tensor, std::string_view what)
         }
       },
       tensor.value);
-  return tensor;
 }
 
 /// The numbers, whatever the level; a copy where it is not a plain tensor.
@@ -52,6 +63,7 @@ py::object visible_array(const AnyTensor& tensor, std::string_view what) {
 }
 
 void require_plain(const AnyTensor& tensor, std::string_view what) {
+  require_numbers(tensor, what);
   if (tensor.level() != 0) {
     throw Error(ErrorCode::dtype_mismatch,
                 std::string(what) +
@@ -60,19 +72,11 @@ void require_plain(const AnyTensor& tensor, std::string_view what) {
   }
 }
 
-py::tuple shape_tuple(const Shape& shape) {
-  py::tuple result(static_cast<std::size_t>(shape.rank()));
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    result[static_cast<std::size_t>(axis)] = shape[axis];
-  }
-  return result;
-}
-
 // --- Indexing ------------------------------
 
 bool is_basic(py::handle key) {
   return PySlice_Check(key.ptr()) || key.is(py::ellipsis()) || key.is_none() ||
-         (PyIndex_Check(key.ptr()) && !PyBool_Check(key.ptr()) && !py::isinstance<py::array>(key));
+         (PyIndex_Check(key.ptr()) && !is_truth(key.ptr()) && !py::isinstance<py::array>(key));
 }
 
 /// What int, slice, Ellipsis and None cut out of a shape.
@@ -300,6 +304,7 @@ void define_tensor(py::module_& module) {
       py::arg("value"));
   tensor.def("item", &item_of_one, "The number of a tensor of one element.");
   tensor.def("__float__", &item_of_one);
+  tensor.def("__int__", [](const AnyTensor& t) { return py::int_(py::float_(item_of_one(t))); });
   tensor.def("__bool__", [](const AnyTensor& t) { return item_of_one(t) != 0; });
   tensor.def("__hash__", [](const py::object& self) {
     return static_cast<py::ssize_t>(reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4);
@@ -314,7 +319,7 @@ void define_tensor(py::module_& module) {
     }();
     const std::string dtype = t.is_double() ? "float64" : "float32";
     if (plain.is_none()) {
-      return py::str("Tensor(<all samples of shape " + to_string(t.shape()) + ">, dtype=" + dtype +
+      return py::str("Tensor(<not known here, shape " + to_string(t.shape()) + ">, dtype=" + dtype +
                      ")");
     }
     const py::object text = py::module_::import("numpy").attr("array2string")(
@@ -386,6 +391,9 @@ void define_tensor(py::module_& module) {
   tensor.def("__le__", &compared<Py_LE>);
   tensor.def("__gt__", &compared<Py_GT>);
   tensor.def("__ge__", &compared<Py_GE>);
+  tensor.def("__contains__", [](const AnyTensor& t, const py::object& value) {
+    return py::module_::import("numpy").attr("any")(compared<Py_EQ>(t, value)).cast<bool>();
+  });
 
   module.def("asarray",
              &tensor_from,

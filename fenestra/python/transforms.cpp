@@ -217,15 +217,31 @@ py::object make_batch(Level level, const py::object& x) {
       tensor.value);
 }
 
+/// As a function sees them: without hidden axes.
+Shape visible_shape(const ErasedIndices& indices) {
+  if (indices.level() == 0) {
+    return indices.plain().type().shape;
+  }
+  if (indices.traced() != nullptr) {
+    return indices.traced()->shape();
+  }
+  const Shape all = visible_shape(indices.items(indices.level()).indices);
+  Shape item;
+  for (int axis = 1; axis < all.rank(); ++axis) {
+    item.push_back(all[axis]);
+  }
+  return item;
+}
+
 ErasedIndices make_batch_indices(Level level, const py::object& data) {
   const ErasedIndices indices = to_indices(data.ptr(), {"vmap", "data"});
-  if (indices.level() != 0) {
+  if (indices.level() != 0 && indices.traced() == nullptr) {
     throw Error(ErrorCode::rank_mismatch,
                 "vmap: integer data with two hidden axes\n  fix: one vmap over integers");
   }
-  const Tensor<Index>& plain = indices.plain().indices();
-  require_items(plain.shape());
-  return {level, BatchIndices<ErasedIndices>(indices, plain.shape()[0])};
+  const Shape shape = visible_shape(indices);
+  require_items(shape);
+  return {level, BatchIndices<ErasedIndices>(indices, shape[0])};
 }
 
 /// A result of `level` with its hidden axis in front, repeated where it is the same for all.
@@ -254,8 +270,12 @@ void define_transforms(py::module_& module) {
       .def("value", &AnyTape::value, py::arg("tensor"))
       .def("reset", &AnyTape::reset)
       .def("__len__", &AnyTape::size);
-  py::class_<ErasedIndices>(
-      module, "Indices", "Integers of all samples at once, as functions under vmap see them.");
+  py::class_<ErasedIndices>(module,
+                            "Indices",
+                            "Integers as functions under vmap and compile see them: of all samples "
+                            "at once, or not known yet.")
+      .def_property_readonly("shape",
+                             [](const ErasedIndices& i) { return shape_tuple(visible_shape(i)); });
 
   module.def("_new_level", &new_level);
   module.def("_make_jet", &make_jet, py::arg("level"), py::arg("primal"), py::arg("tangent"));

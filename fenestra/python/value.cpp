@@ -283,6 +283,27 @@ Incoming incoming(PyObject* object, const Where& where) {
   return std::move(*tensor);
 }
 
+bool is_truth(PyObject* object) {
+  // NumPy's own are no subclass of bool; their type was renamed in NumPy 2.
+  const std::string_view type = Py_TYPE(object)->tp_name;
+  return PyBool_Check(object) || type == "numpy.bool_" || type == "numpy.bool";
+}
+
+Incoming operand(PyObject* object, const Where& where) {
+  if (is_array(object) && holds<bool>(object)) {
+    const auto numbers =
+        py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(object);
+    if (!numbers) {
+      throw PythonError();
+    }
+    return borrowed<double>(numbers.ptr());
+  }
+  if (tensor_of(object) == nullptr && is_truth(object)) {
+    return Tensor<double>(Shape{}, PyObject_IsTrue(object));
+  }
+  return incoming(object, where);
+}
+
 AnyTensor to_tensor(PyObject* object, const Where& where) {
   Incoming given = incoming(object, where);
   if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
@@ -323,6 +344,11 @@ PyObject* to_python(AnyTensor tensor) { return py::cast(std::move(tensor)).relea
 PyObject* to_python(Tensor<Index> integers) {
   const Shape shape = integers.shape();
   return array_over(shape, integers.lend()).release().ptr();
+}
+
+PyObject* to_python(ErasedIndices indices) {
+  return indices.level() == 0 ? to_python(indices.plain().indices())
+                              : py::cast(std::move(indices)).release().ptr();
 }
 
 PyObject* numpy_view(AnyTensor& tensor) {

@@ -88,12 +88,18 @@ using Incoming = std::variant<AnyTensor, Tensor<double>>;
 /// Contiguous memory is borrowed, not copied.
 Incoming incoming(PyObject* object, const Where& where);
 
-/// The same as a tensor; numbers become double.
+/// The same of operators, which take truth values too, what comparisons give: 0 and 1.
+Incoming operand(PyObject* object, const Where& where);
+
+/// True and False, Python's or NumPy's.
+bool is_truth(PyObject* object);
+
+/// What is incoming as a tensor; numbers become double.
 AnyTensor to_tensor(PyObject* object, const Where& where);
 
 /// Integers from arrays and lists; int64 memory is borrowed.
 Tensor<Index> to_integers(PyObject* object, const Where& where);
-/// Integers, or the integers of a batch.
+/// Integers, or those of a batch or a program.
 ErasedIndices to_indices(PyObject* object, const Where& where);
 
 PyObject* to_python(AnyTensor tensor);
@@ -101,6 +107,8 @@ inline PyObject* to_python(ValueOf<float> value) { return to_python(AnyTensor{st
 inline PyObject* to_python(ValueOf<double> value) { return to_python(AnyTensor{std::move(value)}); }
 /// A NumPy array of int64.
 PyObject* to_python(Tensor<Index> integers);
+/// The same, or class Indices where the integers are not known or those of many samples.
+PyObject* to_python(ErasedIndices indices);
 
 /// The object's tensor where it is one of ours, else null.
 AnyTensor* tensor_of(PyObject* object);

@@ -8,7 +8,9 @@
 #include <fenestra/tensor/shape.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <initializer_list>
+#include <span>
 
 namespace fenestra {
 
@@ -42,6 +44,36 @@ struct PerAxis {
   constexpr bool fits(int rank) const { return is_scalar() || count == rank; }
   constexpr Index operator[](int axis) const { return is_scalar() ? values[0] : values[axis]; }
   friend constexpr bool operator==(const PerAxis&, const PerAxis&) = default;
+};
+
+/// Some axes of a tensor, by number; negative ones count from the last.
+struct AxisList {
+  int values[kMaxRank] = {};
+  int count = 0;
+
+  constexpr AxisList() = default;
+  constexpr AxisList(std::initializer_list<int> list) {
+    for (const int axis : list) {
+      push_back(axis);
+    }
+  }
+  constexpr explicit AxisList(std::span<const int> list) {
+    for (const int axis : list) {
+      push_back(axis);
+    }
+  }
+  constexpr void push_back(int axis) {
+    if (count == kMaxRank) {
+      throw Error(ErrorCode::rank_mismatch, "a tensor has at most 16 axes to name");
+    }
+    values[count++] = axis;
+  }
+  constexpr bool empty() const { return count == 0; }
+  constexpr std::size_t size() const { return static_cast<std::size_t>(count); }
+  constexpr int operator[](std::size_t i) const { return values[i]; }
+  constexpr const int* begin() const { return values; }
+  constexpr const int* end() const { return values + count; }
+  friend constexpr bool operator==(const AxisList&, const AxisList&) = default;
 };
 
 /// An integer or nothing, as a structural type.

@@ -74,6 +74,25 @@ struct Shape {
   friend constexpr bool operator==(const Shape&, const Shape&) = default;
 };
 
+/// `shape_mismatch` unless the shapes are equal, with the first extents that differ, or the ranks.
+constexpr Fault check_shape(Argument argument, const Shape& got, const Shape& needed) {
+  if (got == needed) {
+    return {};
+  }
+  Fault fault{.code = ErrorCode::shape_mismatch,
+              .argument = argument,
+              .got = got.rank(),
+              .needed = needed.rank()};
+  for (int axis = 0; got.rank() == needed.rank() && axis < got.rank(); ++axis) {
+    if (got[axis] != needed[axis]) {
+      fault.got = got[axis];
+      fault.needed = needed[axis];
+      break;
+    }
+  }
+  return fault;
+}
+
 /// "(8, 3, 32, 32)", the form used in messages.
 inline std::string to_string(const Shape& shape) {
   std::string text = "(";

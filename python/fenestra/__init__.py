@@ -19,5 +19,6 @@ from ._core import *
 from ._core import __version__ as __version__
 from .arrays import *
 from .checking import *
+from .compiling import *
 from .transforms import *
 from .trees import *

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Optional, Sequence, Union
 
+import numpy as np
+
 from . import _core
 from ._core import Tensor
 
@@ -15,13 +17,13 @@ Pair = Union[int, Sequence[int]]
 
 
 def _padding(name: str, padding: Pair) -> Any:
-    if isinstance(padding, int) or len(padding) == 2:
+    if isinstance(padding, int) or np.shape(padding) in ((), (2,)):
         return padding
     if len(padding) == 4:
         top, bottom, left, right = padding
         return [(top, bottom), (left, right)]
     raise ValueError(
-        f"{name}: padding = {tuple(padding)}\n"
+        f"{name}: padding = {padding}\n"
         "  fix: an int, (height, width) or (top, bottom, left, right)"
     )
 

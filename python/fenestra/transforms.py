@@ -14,8 +14,8 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from ._core import Tensor
-from .trees import tree_flatten, tree_map, tree_unflatten
+from ._core import Indices, Tensor
+from .trees import flatten_like, tree_flatten, tree_map, tree_unflatten
 
 __all__ = [
     "Gradients",
@@ -88,7 +88,7 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], Any]]:
     outputs = tree_flatten(y)
 
     def pullback(y_bar: Any) -> Any:
-        grads = call.pull(outputs, tree_flatten(y_bar), True)
+        grads = call.pull(outputs, flatten_like(y, y_bar, "pullback: y_bar"), True)
         return grads[0] if len(grads) == 1 else tuple(grads)
 
     return call.values(y), pullback
@@ -265,7 +265,9 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 
 def _is_integer(leaf: Any) -> bool:
-    return not isinstance(leaf, Tensor) and np.asarray(leaf).dtype.kind in "iu"
+    if isinstance(leaf, (Indices, Tensor)):
+        return isinstance(leaf, Indices)
+    return np.asarray(leaf).dtype.kind in "iu"
 
 
 def _items(arguments: list[Any]) -> int:

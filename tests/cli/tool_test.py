@@ -5,6 +5,7 @@ Called with the tool and with the same tool on a registry that breaks a law (bro
 Tests the command line only; what the laws and the geometry are worth is tested beside them.
 """
 
+import html.parser
 import itertools
 import json
 import os
@@ -12,8 +13,10 @@ import pty
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOL, BROKEN = sys.argv[1:3]
@@ -193,6 +196,155 @@ class Explain(ToolTest):
             self.assertEqual(done.returncode, FINE)
 
 
+class Page(html.parser.HTMLParser):
+    """The tags of a page: whether they match, what is linked, what the rows say."""
+
+    VOID = {"meta", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.tags, self.faults = [], [], [], [], []
+        self.words = ""
+        self.feed(text)
+        self.close()
+        self.faults += [f"<{tag}> is not closed" for tag in self.open]
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.tags.append((tag, given))
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if "href" in given else []
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data):
+        self.words += data
+
+
+class ExplainModel(ToolTest):
+    FORMS = ["run", "step", "infer"]
+
+    def explain(self, *arguments, **options):
+        return self.run_tool("explain", "model", *arguments, **options)[0]
+
+    def facts(self, *arguments):
+        return self.read_json("explain", "model", *arguments)
+
+    def test_the_text_has_the_steps_and_totals_of_the_json(self):
+        for form in self.FORMS:
+            with self.subTest(form):
+                options = ["lenet5", "--form", form, "--batch", "16", "--threads", "2"]
+                facts = self.facts(*options)
+                text = self.explain(*options)
+                self.assertTrue(text.startswith(f"{facts['title']}: batch 16, f32, 2 threads\n"))
+                for step in facts["steps"]:
+                    row = re.search(rf"(?m)^[| ] %{step['node']} +{step['operation']} .*$", text)
+                    self.assertIsNotNone(row, step)
+                    self.assertEqual(row.group().startswith("|"), step["group"] is not None)
+                    self.assertIn(step["kernel"] or "-", row.group())
+                self.assertEqual(len(re.findall(r"(?m)^\+ ", text)), len(facts["groups"]))
+                work = sum(step["multiply_adds"] for step in facts["steps"])
+                self.assertEqual(facts["multiply_adds"], work)
+                self.assertIn(f"multiply-adds  {work:,}\n", text)
+                self.assertIsNone(facts["seconds"])
+
+    def test_multiply_adds_are_those_of_a_count_by_hand(self):
+        batch = 3
+        layers = [(6, 28 * 28, 25), (16, 10 * 10, 6 * 25), (120, 1, 400), (84, 1, 120), (10, 1, 84)]
+        forward = batch * sum(out * cells * depth for out, cells, depth in layers)
+        for form in ["run", "infer"]:
+            facts = self.facts("lenet5", "--batch", str(batch), "--form", form)
+            self.assertEqual(facts["multiply_adds"], forward)
+        # Backward is a product for the weights and one for the input, which the first layer has no
+        # use for.
+        first = batch * 6 * 28 * 28 * 25
+        facts = self.facts("lenet5", "--batch", str(batch), "--form", "step")
+        self.assertEqual(facts["multiply_adds"], 3 * forward - first)
+
+    def test_forms_differ_in_what_they_are_given(self):
+        kinds = {}
+        for form in self.FORMS:
+            values = self.facts("lenet5", "--form", form)["values"]
+            kinds[form] = sorted({value["kind"] for value in values})
+        self.assertEqual(kinds["run"], ["input", "parameter"])
+        self.assertEqual(kinds["infer"], ["constant", "input"])
+        self.assertTrue({"data", "input", "parameter"} <= set(kinds["step"]))
+        outputs = self.facts("lenet5", "--form", "step")["outputs"]
+        self.assertEqual(sum(output["overwrites"] is not None for output in outputs), 10)
+
+    def test_every_model_is_planned_in_both_types(self):
+        for model in ["lenet5", "unet", "resnet18"]:
+            sizes = []
+            for dtype in ["f32", "f64"]:
+                facts = self.facts(model, "--batch", "2", "--dtype", dtype, "--threads", "1")
+                self.assertEqual({step["type"] for step in facts["steps"]}, {dtype})
+                self.assertLess(facts["arena_bytes"], facts["bytes_without_reuse"])
+                sizes.append(facts["bytes_without_reuse"])
+            self.assertLess(sizes[0], sizes[1])
+
+    def test_a_page_is_well_formed_and_needs_nothing_else(self):
+        options = ["lenet5", "--form", "step", "--batch", "16", "--threads", "2"]
+        facts = self.facts(*options)
+        text = self.explain(*options, "--format", "html")
+        page = Page(text)
+        self.assertEqual(page.faults, [])
+        self.assertEqual(len(page.ids), len(set(page.ids)))
+        for link in page.links:
+            self.assertTrue(link.startswith("#") and link[1:] in page.ids, link)
+        for step in facts["steps"]:
+            self.assertIn(f"n{step['node']}", page.ids)
+        rows = [given for tag, given in page.tags if given.get("class") == "group"]
+        self.assertEqual(len(rows), len(facts["groups"]))
+        self.assertFalse({"script", "link", "img", "iframe"} & {tag for tag, _ in page.tags})
+        for outside in ["http:", "https:", "url(", "@import", "src="]:
+            self.assertNotIn(outside, text)
+
+    def test_a_drawing_has_a_frame_per_group_and_graphviz_reads_it(self):
+        options = ["lenet5", "--form", "step", "--batch", "16", "--threads", "2"]
+        facts = self.facts(*options)
+        drawing = self.explain(*options, "--format", "dot")
+        self.assertEqual(drawing.count("subgraph cluster_"), len(facts["groups"]))
+        for node in [*facts["steps"], *facts["values"]]:
+            self.assertRegex(drawing, rf"(?m)^ *n{node['node']} \[label=")
+        for step in facts["steps"]:
+            for read in step["reads"]:
+                self.assertIn(f"n{read['node']} -> n{step['node']} ", drawing)
+        if dot := shutil.which("dot"):
+            done = subprocess.run([dot, "-Tcanon"], input=drawing, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_profile_adds_times(self):
+        options = ["lenet5", "--form", "step", "--batch", "4", "--profile"]
+        facts = self.facts(*options)
+        self.assertTrue(all(step["seconds"] >= 0 for step in facts["steps"]))
+        self.assertGreater(facts["seconds"], 0)
+        total = sum(step["seconds"] for step in facts["steps"])
+        self.assertAlmostEqual(facts["seconds"], total, delta=1e-12 * total)
+        self.assertRegex(self.explain(*options), r"(?m)^time +[\d.]+ (us|ms|s) \(")
+        self.assertIn("time of a run", Page(self.explain(*options, "--format", "html")).words)
+
+    def test_a_file_gets_what_would_be_printed_and_is_not_replaced_unasked(self):
+        options = ["lenet5", "--format", "html"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.html")
+            self.assertEqual(self.explain(*options, "--output", path), "")
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), self.explain(*options))
+            _, err = self.run_tool("explain", "model", "lenet5", "--output", path, code=BAD_INPUT)
+            self.assertIn("[bad-file]", err)
+            self.explain("lenet5", "--output", path, "--force")
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), self.explain("lenet5"))
+            self.assertEqual(os.listdir(folder), ["plan.html"])
+
+
 class Check(ToolTest):
     def test_one_problem_gives_a_line_per_law(self):
         problem = "x=2x4x9x8 w=6x4x3x2 stride=2,1 padding=1:0,0:1 dilation=1,2 groups=1"
@@ -299,7 +451,13 @@ class Errors(ToolTest):
                           ["check", "conv", CONV, "--cases", "3"], ["check", "all", CONV],
                           ["explain", "conv", CONV, "--axis", "2"],
                           ["explain", "conv", CONV, "--axis", "depth"],
-                          ["explain", "max_unpool", "x=1x1x4x4 kernel=2", "--axis", "0"]]:
+                          ["explain", "max_unpool", "x=1x1x4x4 kernel=2", "--axis", "0"],
+                          ["explain", "model"], ["explain", "model", "lenet5", "--batch", "0"],
+                          ["explain", "model", "lenet5", "--batch", "many"],
+                          ["explain", "model", "lenet5", "--threads", "0"],
+                          ["explain", "model", "lenet5", "--form", "train"],
+                          ["explain", "model", "lenet5", "--dtype", "f16"],
+                          ["explain", "model", "lenet5", "--format", "pdf"]]:
             with self.subTest(arguments):
                 self.assertIn("--help", self.refused(*arguments, code=USAGE))
 
@@ -309,6 +467,9 @@ class Errors(ToolTest):
     def test_bad_input_exits_with_3_and_the_code_of_the_error(self):
         for arguments, code in [
             (["explain", "nothing", "x=1"], "unknown-operator"),
+            (["explain", "model", "alexnet"], "unknown-model"),
+            (["explain", "model", "lenet5", "--batch", str(2**60)], "overflow"),
+            (["explain", "model", "lenet5", "--output", "/no/such/folder/plan.txt"], "bad-file"),
             (["check", "nothing"], "unknown-operator"),
             (["explain", "conv", ""], "bad-problem"),
             (["explain", "conv", "x=1x1x4"], "bad-problem"),
@@ -347,6 +508,8 @@ class Errors(ToolTest):
                              ("conv_transposed", "conv_transpose")]:
             err = self.refused("explain", typed, "x=1", code=BAD_INPUT)
             self.assertIn(f"did you mean {meant}?", err)
+        self.assertIn("did you mean lenet5?",
+                      self.refused("explain", "model", "lenet", code=BAD_INPUT))
         self.assertNotIn("did you mean", self.refused("explain", "zzzzzz", code=BAD_INPUT))
 
     def test_a_full_disk_is_an_error(self):
@@ -360,7 +523,7 @@ class Errors(ToolTest):
 
 class Help(ToolTest):
     def test_the_tool_and_every_command_have_help_with_examples(self):
-        for command in [[], ["explain"], ["check"], ["info"]]:
+        for command in [[], ["explain"], ["explain", "model"], ["check"], ["info"]]:
             for flag in ["--help", "-h"]:
                 out, err = self.run_tool(*command, flag)
                 self.assertEqual(err, "")
@@ -368,7 +531,7 @@ class Help(ToolTest):
                 self.assertIn("Examples:", out)
 
     def test_every_example_of_the_help_runs(self):
-        for command in [[], ["explain"], ["check"], ["info"]]:
+        for command in [[], ["explain"], ["explain", "model"], ["check"], ["info"]]:
             out, _ = self.run_tool(*command, "--help")
             for example in re.findall(r"(?m)^  fenestra (.*)$", out):
                 self.run_tool(*shlex.split(example))

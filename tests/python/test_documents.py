@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import fenestra as fn
-from fenestra import _core, arrays, checking, nhwc, transforms, trees
+from fenestra import _core, arrays, checking, compiling, nhwc, transforms, trees
 
 PACKAGE = pathlib.Path(fn.__file__).parent
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTIONS = {name: getattr(_core, name) for name in _core._stubs}
 OTHERS = {
     f"{module.__name__}.{name}": member
-    for module in (arrays, checking, nhwc, transforms, trees)
+    for module in (arrays, checking, compiling, nhwc, transforms, trees)
     for name, member in vars(module).items()
     if not name.startswith("_") and getattr(member, "__module__", None) == module.__name__
 }
@@ -30,7 +30,7 @@ EVERYTHING = {**FUNCTIONS, **OTHERS, **CLASS, "fenestra": fn, "Tensor": fn.Tenso
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_the_examples_of_docstrings_run(name):
-    names = {"fn": fn, "np": np, "tree_flatten": trees.tree_flatten, "tree_map": trees.tree_map}
+    names = {**vars(trees), "fn": fn, "np": np}
     test = doctest.DocTestParser().get_doctest(EVERYTHING[name].__doc__ or "", names, name, None, 0)
     runner = doctest.DocTestRunner(verbose=False)
     report = []
@@ -98,7 +98,7 @@ def test_mypy_accepts_package_and_example_and_finds_mistakes(what, tmp_path):
 @pytest.mark.skipif(shutil.which("mypy") is None, reason="mypy is not installed")
 def test_the_stubs_are_what_the_module_is(tmp_path):
     # Types that only stubs have; and pybind11's classes have a metaclass and constructors of theirs.
-    allowed = r"fenestra\._core\.((Bool|Int)Array|(Integer|Tensor)Like|SupportsDLPack|Tensor|_Tape|Indices(\..*)?)"
+    allowed = r"fenestra\._core\.((Bool|Int)Array|(Integer|Tensor)Like|SupportsDLPack|Tensor|_Tape|_Trace|(Indices|_Program)(\..*)?)"
     (tmp_path / "allowed").write_text(allowed + "\n")
     result = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "fenestra._core", "--concise", "--allowlist",

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -127,6 +128,21 @@ def test_comparisons_give_numpy_truth_values():
         np.testing.assert_array_equal(got, np.array(expected, bool))
     assert fn.tensor(1.0) and not fn.tensor(0.0)
     assert hash(a) == hash(a)
+    assert 2 in a and 5 not in a and int(fn.tensor(2.5)) == 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_comparisons_give_is_calculated_with_as_zeros_and_ones(dtype):
+    x = np.array([[-1.0, 2.0], [3.0, -4.0]], dtype)
+    t = fn.asarray(x)
+    for got, expected in [(t * (t > 0), x * (x > 0)), ((t > 0) * t, x * (x > 0)), (t + True, x + 1),
+                          (t - (t[0, 0] < 0), x - 1), (fn.maximum(t, x > 2), np.maximum(x, x > 2))]:
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(array(got), expected)
+    bar = fn.grad(lambda t: fn.sum(t * t * (t > 0)))(t)
+    np.testing.assert_array_equal(array(bar), 2 * x * (x > 0))
+    with pytest.raises(TypeError, match="bool"):
+        fn.asarray(x > 0)
 
 
 KEYS = [0, -1, (1, 2), (slice(None), 1), (..., 0), (0, ...), None, (None, 0, ..., None), slice(1, None),
@@ -147,9 +163,22 @@ def test_indexing_is_that_of_numpy_and_differentiable(key):
     np.testing.assert_array_equal(array(fn.jvp(lambda t: t[key], (x,), (2 * x,))[1]), 2 * x[key])
 
 
-def test_a_mask_selects_what_it_says():
+@pytest.mark.parametrize("key", [
+    np.arange(6).reshape(2, 3) > 2, (slice(None), [True, False, True]), (0, np.array([True, False, True])), True,
+    False, (True, 1)], ids=str)
+def test_a_mask_selects_what_it_says(key):
     x = np.arange(6.0).reshape(2, 3)
-    np.testing.assert_array_equal(array(fn.asarray(x)[x > 2]), x[x > 2])
+    np.testing.assert_array_equal(array(fn.asarray(x)[key]), x[key])
+    changed, t = x.copy(), fn.tensor(x)
+    changed[key] = t[key] = -1
+    np.testing.assert_array_equal(array(t), changed)
+
+
+def test_a_truth_value_of_numpy_is_a_mask_and_no_index():
+    x = np.arange(6.0).reshape(2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's own arrays are asked the same
+        np.testing.assert_array_equal(array(fn.asarray(x)[np.bool_(True)]), x[np.bool_(True)])
 
 
 @pytest.mark.parametrize("key", [3, -4, (0, 0, 0, 0), (..., ...)], ids=str)

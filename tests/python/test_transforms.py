@@ -117,6 +117,18 @@ def test_vjp_and_jvp_are_adjoint_on_trees(rng):
     np.testing.assert_array_equal(again["conv"]["w"].numpy(), p_bar["conv"]["w"].numpy())
 
 
+def test_trees_meet_by_keys_and_not_by_their_order():
+    f = lambda p: {"y": p["a"] * 2, "z": p["b"] * 3}
+    p = {"a": fn.tensor(1.0), "b": fn.tensor(1.0)}
+    _, tangent = fn.jvp(f, (p,), ({"b": fn.tensor(10.0), "a": fn.tensor(1.0)},))
+    assert tangent["y"].item() == 2 and tangent["z"].item() == 30
+    bars = fn.vjp(f, p)[1]({"z": fn.tensor(10.0), "y": fn.tensor(1.0)})
+    assert bars["a"].item() == 2 and bars["b"].item() == 30
+    for wrong in ({"a": 1.0}, {"a": 1.0, "c": 1.0}, [1.0, 1.0], {"a": 1.0, "b": [1.0]}, None):
+        with pytest.raises(ValueError, match="fix: trees of one structure"):
+            fn.tree_map(lambda a, b: a + b, p, wrong)
+
+
 def test_jacobians_of_both_modes_agree(rng):
     w = rng.normal(size=(2, 1, 2, 2))
     x = rng.normal(size=(1, 1, 3, 4))

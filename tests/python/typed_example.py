@@ -23,6 +23,8 @@ def train(w: fn.Tensor, x: npt.NDArray[np.float32]) -> fn.Tensor:
     value, w_bar = fn.value_and_grad(loss)(w, x)
     assert value.shape == () and bool((w != w_bar).any())
     y, tangent = fn.jvp(lambda v: fn.nhwc.max_pool2d(v, kernel_size=2), (x,), (x,))
+    compiled: fn.Compiled = fn.compile(fn.value_and_grad(loss), w, x)
+    assert compiled(w, x)[0] == value and compiled.peak_bytes > 0 and "conv" in compiled.explain()
     with fn.no_grad():
         step: fn.Tensor = w - 0.1 * fn.asarray(w_bar)
     return step if float(fn.mean(fn.asarray(tangent) * y)) > 0 else w[..., 0] @ w.T

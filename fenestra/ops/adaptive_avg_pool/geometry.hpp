@@ -7,9 +7,9 @@
 
 namespace fenestra {
 
-inline AvgPoolGeometry adaptive_avg_pool_geometry(const Shape& x,
-                                                  const AdaptivePoolOptions& options,
-                                                  int named_rank = 0) {
+constexpr AvgPoolGeometry adaptive_avg_pool_geometry(const Shape& x,
+                                                     const AdaptivePoolOptions& options,
+                                                     int named_rank = 0) {
   return {.pool = adaptive_pool_geometry("adaptive_avg_pool", x, options, named_rank)};
 }
 

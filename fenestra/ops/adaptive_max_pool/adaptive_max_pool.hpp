@@ -7,34 +7,34 @@
 namespace fenestra {
 
 template <Value V>
-V adaptive_max_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
+constexpr V adaptive_max_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
   return apply(MaxPoolPrimitive{adaptive_max_pool_geometry(x.shape(), options, named_rank)}, {x});
 }
 
 template <Value V>
-MaxPoolResult<V> adaptive_max_pool_with_indices(const V& x,
-                                                const AdaptivePoolOptions& options,
-                                                int named_rank = 0) {
+constexpr MaxPoolResult<V> adaptive_max_pool_with_indices(const V& x,
+                                                          const AdaptivePoolOptions& options,
+                                                          int named_rank = 0) {
   return detail::max_pool_with_indices(x,
                                        adaptive_max_pool_geometry(x.shape(), options, named_rank));
 }
 
 /// The maximum of each channel; the spatial axes stay, with extent 1.
 template <Value V>
-V global_max_pool(const V& x, Layout layout = Layout::channels_first) {
+constexpr V global_max_pool(const V& x, Layout layout = Layout::channels_first) {
   return adaptive_max_pool(x, global_pool(layout));
 }
 
 template <Value V>
-V adaptive_max_pool1d(const V& x, const AdaptivePoolOptions& options) {
+constexpr V adaptive_max_pool1d(const V& x, const AdaptivePoolOptions& options) {
   return adaptive_max_pool(x, options, 1);
 }
 template <Value V>
-V adaptive_max_pool2d(const V& x, const AdaptivePoolOptions& options) {
+constexpr V adaptive_max_pool2d(const V& x, const AdaptivePoolOptions& options) {
   return adaptive_max_pool(x, options, 2);
 }
 template <Value V>
-V adaptive_max_pool3d(const V& x, const AdaptivePoolOptions& options) {
+constexpr V adaptive_max_pool3d(const V& x, const AdaptivePoolOptions& options) {
   return adaptive_max_pool(x, options, 3);
 }
 

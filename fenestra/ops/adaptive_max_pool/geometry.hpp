@@ -22,10 +22,10 @@ constexpr AdaptivePoolOptions global_pool(Layout layout = Layout::channels_first
 }
 
 /// Reads an adaptive pool's fields and resolves them; `op` names it in messages.
-inline PoolGeometry adaptive_pool_geometry(std::string_view op,
-                                           const Shape& x,
-                                           const AdaptivePoolOptions& options,
-                                           int named_rank) {
+constexpr PoolGeometry adaptive_pool_geometry(std::string_view op,
+                                              const Shape& x,
+                                              const AdaptivePoolOptions& options,
+                                              int named_rank) {
   const auto [geometry, fault] = resolve_adaptive_pool(x, options, named_rank);
   if (fault) {
     throw make_error(fault,
@@ -51,9 +51,9 @@ inline PoolGeometry parse_adaptive_pool(std::string_view op, Problem& problem) {
   return adaptive_pool_geometry(op, x, options, rank);
 }
 
-inline MaxPoolGeometry adaptive_max_pool_geometry(const Shape& x,
-                                                  const AdaptivePoolOptions& options,
-                                                  int named_rank = 0) {
+constexpr MaxPoolGeometry adaptive_max_pool_geometry(const Shape& x,
+                                                     const AdaptivePoolOptions& options,
+                                                     int named_rank = 0) {
   return {.pool = adaptive_pool_geometry("adaptive_max_pool", x, options, named_rank)};
 }
 

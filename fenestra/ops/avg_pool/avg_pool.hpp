@@ -44,7 +44,7 @@ struct AvgPoolPrimitive {
   std::string_view display_name() const {
     return direction == AvgPoolDirection::forward ? name : "avg_pool_input_grad";
   }
-  Shape result_shape(const Shape&) const {
+  constexpr Shape result_shape(const Shape&) const {
     return direction == AvgPoolDirection::forward ? g.pool.y_shape() : g.pool.x_shape();
   }
   template <class T>
@@ -91,33 +91,33 @@ struct AvgPoolPrimitive {
 /// The mean of each window; see AvgPoolOptions. `named_rank` fixes the number of spatial axes, 0
 /// infers it.
 template <Value V>
-V avg_pool(const V& x, const AvgPoolOptions& options, int named_rank = 0) {
+constexpr V avg_pool(const V& x, const AvgPoolOptions& options, int named_rank = 0) {
   return apply(AvgPoolPrimitive{AvgPoolDirection::forward,
                                 avg_pool_geometry(x.shape(), options, named_rank)},
                {x});
 }
 
 template <Value V>
-V avg_pool1d(const V& x, const AvgPoolOptions& options) {
+constexpr V avg_pool1d(const V& x, const AvgPoolOptions& options) {
   return avg_pool(x, options, 1);
 }
 template <Value V>
-V avg_pool2d(const V& x, const AvgPoolOptions& options) {
+constexpr V avg_pool2d(const V& x, const AvgPoolOptions& options) {
   return avg_pool(x, options, 2);
 }
 template <Value V>
-V avg_pool3d(const V& x, const AvgPoolOptions& options) {
+constexpr V avg_pool3d(const V& x, const AvgPoolOptions& options) {
   return avg_pool(x, options, 3);
 }
 
 /// The sum over each window (divisor 1), and its adjoint: every cell collects the windows that see
 /// it.
 template <Value V>
-V window_sum(const V& x, const PoolGeometry& pool) {
+constexpr V window_sum(const V& x, const PoolGeometry& pool) {
   return apply(AvgPoolPrimitive{AvgPoolDirection::forward, {pool, true, 1}}, {x});
 }
 template <Value V>
-V window_spread(const V& y, const PoolGeometry& pool) {
+constexpr V window_spread(const V& y, const PoolGeometry& pool) {
   return apply(AvgPoolPrimitive{AvgPoolDirection::input_grad, {pool, true, 1}}, {y});
 }
 

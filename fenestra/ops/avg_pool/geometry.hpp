@@ -55,9 +55,9 @@ constexpr Resolved<AvgPoolGeometry> resolve_avg_pool(const Shape& x,
   return result;
 }
 
-inline AvgPoolGeometry avg_pool_geometry(const Shape& x,
-                                         const AvgPoolOptions& options,
-                                         int named_rank = 0) {
+constexpr AvgPoolGeometry avg_pool_geometry(const Shape& x,
+                                            const AvgPoolOptions& options,
+                                            int named_rank = 0) {
   const auto [geometry, fault] = resolve_avg_pool(x, options, named_rank);
   throw_pool_fault("avg_pool", x, options, geometry.pool, fault, named_rank);
   return geometry;

@@ -22,7 +22,7 @@ struct ConcatPrimitive {
   Shape y;                     ///< of the result
   std::vector<Index> extents;  ///< of each part on the axis
 
-  Shape result_shape(const Shape&) const { return y; }
+  constexpr Shape result_shape(const Shape&) const { return y; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     Index begin = 0;
@@ -72,7 +72,7 @@ struct ConcatPrimitive {
 };
 
 /// What concatenating parts of these shapes comes to; throws where they do not fit together.
-inline ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis) {
+constexpr ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis) {
   if (parts.empty()) {
     throw Error("concat",
                 {.code = ErrorCode::invalid_extent, .argument = Argument::x, .got = 0, .needed = 1},
@@ -114,7 +114,7 @@ inline ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis) {
 /// The parts one after another along `axis`; equal extents on all others. A negative axis counts
 /// from the last.
 template <Value V>
-V concat(std::span<const V> parts, int axis) {
+constexpr V concat(std::span<const V> parts, int axis) {
   std::vector<Shape> shapes;
   for (const V& part : parts) {
     shapes.push_back(part.shape());
@@ -126,17 +126,17 @@ V concat(std::span<const V> parts, int axis) {
   return apply_all(primitive, parts, {}, false).y;
 }
 template <Value V>
-V concat(const std::vector<V>& parts, int axis) {
+constexpr V concat(const std::vector<V>& parts, int axis) {
   return concat(std::span<const V>(parts), axis);
 }
 template <Value V>
-V concat(std::initializer_list<V> parts, int axis) {
+constexpr V concat(std::initializer_list<V> parts, int axis) {
   return concat(std::span<const V>(parts.begin(), parts.size()), axis);
 }
 /// Parts of different value types, e.g. `concat(std::tie(variable, tensor), 1)`.
 template <class... Vs>
   requires(sizeof...(Vs) > 0 && (Value<std::remove_cvref_t<Vs>> && ...))
-auto concat(const std::tuple<Vs...>& parts, int axis) {
+constexpr auto concat(const std::tuple<Vs...>& parts, int axis) {
   using V = CommonValue<std::remove_cvref_t<Vs>...>;
   return std::apply([&](const auto&... part) { return concat({V(part)...}, axis); }, parts);
 }

@@ -48,6 +48,14 @@ class BlockedConv final : public graph::Operation {
     };
     return to_string(g_) + text("x", blocks_.lhs) + text("y", blocks_.out);
   }
+  std::string layout() const override {
+    const auto text = [&](Index block) {
+      return block > 0 ? "blocks of " + std::to_string(block)
+                       : std::string(layout_name(g_.layout));
+    };
+    return blocks_.lhs == blocks_.out ? text(blocks_.out)
+                                      : text(blocks_.lhs) + " to " + text(blocks_.out);
+  }
   bool equals(const Operation& other) const override {
     const auto* same = dynamic_cast<const BlockedConv*>(&other);
     return same != nullptr && same->g_ == g_ && same->has_bias_ == has_bias_ &&

@@ -73,14 +73,14 @@ constexpr Shape leading_shape(Index extent, const Shape& tensor) {
 
 /// Sum over batch and space: the gradient of a bias.
 template <Value V>
-V sum_to_channels(const V& y, Index channels, int rank, Layout layout) {
+constexpr V sum_to_channels(const V& y, Index channels, int rank, Layout layout) {
   return reshape(sum_to(y, channel_shape(channels, rank, layout)), Shape{channels});
 }
 
 template <Value V>
-V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
+constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
 template <Value V>
-V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
+constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
 
 /// The block of channels in which a fast kernel wants input and result, 0 where there is none, and
 /// the convolution of operands in such blocks (0 for plain ones); see graph/layouts.hpp. For float.
@@ -116,7 +116,7 @@ struct ConvPrimitive {
     }
     return name;
   }
-  Shape shape() const {
+  constexpr Shape shape() const {
     switch (direction) {
       case ConvDirection::forward: return g.y_shape();
       case ConvDirection::input_grad: return g.x_shape();
@@ -124,7 +124,7 @@ struct ConvPrimitive {
     }
     return {};
   }
-  Shape result_shape(const Shape&) const { return shape(); }
+  constexpr Shape result_shape(const Shape&) const { return shape(); }
   Index bias_channels() const {
     return direction == ConvDirection::forward ? g.out_channels : g.in_channels;
   }
@@ -262,7 +262,7 @@ constexpr ConvGeometry without_bias(ConvGeometry g) {
 
 /// y = conv(x, w); see ConvOptions. Stride, padding, dilation take a scalar or one value per axis.
 template <Value X, Value W>
-CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& options = {}) {
+constexpr CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& options = {}) {
   using V = CommonValue<X, W>;
   const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, options);
   return apply(ConvPrimitive{ConvDirection::forward, g, false}, {V(x), V(w)});
@@ -270,7 +270,10 @@ CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& options = {}) 
 
 /// y = conv(x, w) + b
 template <Value X, Value W, Value B>
-CommonValue<X, W, B> conv(const X& x, const W& w, const B& b, const ConvOptions& options = {}) {
+constexpr CommonValue<X, W, B> conv(const X& x,
+                                    const W& w,
+                                    const B& b,
+                                    const ConvOptions& options = {}) {
   using V = CommonValue<X, W, B>;
   const ConvGeometry g = conv_geometry(x.shape(), w.shape(), b.shape(), options);
   return apply(ConvPrimitive{ConvDirection::forward, detail::without_bias(g), true},
@@ -279,7 +282,7 @@ CommonValue<X, W, B> conv(const X& x, const W& w, const B& b, const ConvOptions&
 
 /// The input gradient of the convolution `g`; linear in both arguments.
 template <Value V>
-V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g) {
+constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g) {
   require_shape("conv_input_grad", "y_bar", y_bar, g.y_shape());
   require_shape("conv_input_grad", "w", w, g.w_shape());
   return apply(ConvPrimitive{ConvDirection::input_grad, detail::without_bias(g), false},
@@ -288,40 +291,47 @@ V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g) {
 
 /// The weight gradient of the convolution `g`; linear in both arguments.
 template <Value V>
-V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g) {
+constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g) {
   require_shape("conv_weight_grad", "x", x, g.x_shape());
   require_shape("conv_weight_grad", "y_bar", y_bar, g.y_shape());
   return apply(ConvPrimitive{ConvDirection::weight_grad, detail::without_bias(g), false},
                {x, y_bar});
 }
 
-/// Throws unless a weight has `rank` spatial axes: the check behind conv1d, conv2d and conv3d.
-inline void require_spatial_rank(std::string_view op, const Shape& w, int rank) {
+/// Whether a weight has `rank` spatial axes: the check behind conv1d, conv2d and conv3d.
+constexpr Fault check_spatial_rank(const Shape& w, int rank) {
   if (w.rank() == rank + 2) {
+    return {};
+  }
+  return {.code = ErrorCode::rank_mismatch,
+          .argument = Argument::w,
+          .got = w.rank(),
+          .needed = rank + 2};
+}
+constexpr void require_spatial_rank(std::string_view op, const Shape& w, int rank) {
+  const Fault fault = check_spatial_rank(w, rank);
+  if (!fault) {
     return;
   }
   throw Error(std::string(op),
-              {.code = ErrorCode::rank_mismatch,
-               .argument = Argument::w,
-               .got = w.rank(),
-               .needed = rank + 2},
+              fault,
               std::string(op) + ": w = " + to_string(w) + " has " + std::to_string(w.rank()) +
                   " axes, needed " + std::to_string(rank + 2) + "\n  fix: a weight with " +
                   std::to_string(rank) + " spatial axes, or conv");
 }
 
 template <Value X, Value W, class... Rest>
-auto conv1d(const X& x, const W& w, const Rest&... rest) {
+constexpr auto conv1d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv1d", w.shape(), 1);
   return conv(x, w, rest...);
 }
 template <Value X, Value W, class... Rest>
-auto conv2d(const X& x, const W& w, const Rest&... rest) {
+constexpr auto conv2d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv2d", w.shape(), 2);
   return conv(x, w, rest...);
 }
 template <Value X, Value W, class... Rest>
-auto conv3d(const X& x, const W& w, const Rest&... rest) {
+constexpr auto conv3d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv3d", w.shape(), 3);
   return conv(x, w, rest...);
 }

@@ -229,10 +229,10 @@ inline FaultContext conv_context(std::string_view op,
 }  // namespace detail
 
 /// As `resolve_conv`, but a fault is thrown as an `Error`.
-inline ConvGeometry conv_geometry(const Shape& x,
-                                  const Shape& w,
-                                  const std::optional<Shape>& b,
-                                  const ConvOptions& options) {
+constexpr ConvGeometry conv_geometry(const Shape& x,
+                                     const Shape& w,
+                                     const std::optional<Shape>& b,
+                                     const ConvOptions& options) {
   const auto [geometry, fault] = resolve_conv(x, w, b, options);
   if (fault) {
     const std::string text = detail::conv_options_text(

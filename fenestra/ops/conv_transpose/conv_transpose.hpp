@@ -9,7 +9,9 @@ namespace fenestra {
 
 /// y = conv_transpose(x, w); see ConvTransposeOptions.
 template <Value X, Value W>
-CommonValue<X, W> conv_transpose(const X& x, const W& w, const ConvTransposeOptions& options = {}) {
+constexpr CommonValue<X, W> conv_transpose(const X& x,
+                                           const W& w,
+                                           const ConvTransposeOptions& options = {}) {
   using V = CommonValue<X, W>;
   const auto g = conv_transpose_geometry(x.shape(), w.shape(), std::nullopt, options);
   return apply(ConvPrimitive{ConvDirection::input_grad, g.conv, false}, {V(x), V(w)});
@@ -17,10 +19,10 @@ CommonValue<X, W> conv_transpose(const X& x, const W& w, const ConvTransposeOpti
 
 /// y = conv_transpose(x, w) + b
 template <Value X, Value W, Value B>
-CommonValue<X, W, B> conv_transpose(const X& x,
-                                    const W& w,
-                                    const B& b,
-                                    const ConvTransposeOptions& options = {}) {
+constexpr CommonValue<X, W, B> conv_transpose(const X& x,
+                                              const W& w,
+                                              const B& b,
+                                              const ConvTransposeOptions& options = {}) {
   using V = CommonValue<X, W, B>;
   const auto g = conv_transpose_geometry(x.shape(), w.shape(), b.shape(), options);
   return apply(ConvPrimitive{ConvDirection::input_grad, detail::without_bias(g.conv), true},
@@ -28,17 +30,17 @@ CommonValue<X, W, B> conv_transpose(const X& x,
 }
 
 template <Value X, Value W, class... Rest>
-auto conv_transpose1d(const X& x, const W& w, const Rest&... rest) {
+constexpr auto conv_transpose1d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv_transpose1d", w.shape(), 1);
   return conv_transpose(x, w, rest...);
 }
 template <Value X, Value W, class... Rest>
-auto conv_transpose2d(const X& x, const W& w, const Rest&... rest) {
+constexpr auto conv_transpose2d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv_transpose2d", w.shape(), 2);
   return conv_transpose(x, w, rest...);
 }
 template <Value X, Value W, class... Rest>
-auto conv_transpose3d(const X& x, const W& w, const Rest&... rest) {
+constexpr auto conv_transpose3d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv_transpose3d", w.shape(), 3);
   return conv_transpose(x, w, rest...);
 }

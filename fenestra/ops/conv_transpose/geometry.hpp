@@ -141,10 +141,10 @@ constexpr Resolved<ConvTransposeGeometry> resolve_conv_transpose(
 }
 
 /// As `resolve_conv_transpose`, but a fault is thrown as an `Error`.
-inline ConvTransposeGeometry conv_transpose_geometry(const Shape& x,
-                                                     const Shape& w,
-                                                     const std::optional<Shape>& b,
-                                                     const ConvTransposeOptions& options) {
+constexpr ConvTransposeGeometry conv_transpose_geometry(const Shape& x,
+                                                        const Shape& w,
+                                                        const std::optional<Shape>& b,
+                                                        const ConvTransposeOptions& options) {
   const auto [geometry, fault] = resolve_conv_transpose(x, w, b, options);
   if (fault) {
     std::string text = detail::conv_options_text(

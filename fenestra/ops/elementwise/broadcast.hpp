@@ -13,24 +13,53 @@
 
 namespace fenestra {
 
-/// The broadcast shape of `a` and `b`; throws `shape_mismatch` with both shapes and the axis.
-inline Shape broadcast_shape(std::string_view op, const Shape& a, const Shape& b) {
+/// The extents that `a` and `b` bring to one axis of the shape they meet in.
+struct BroadcastAxis {
+  Index a = 1;
+  Index b = 1;
+
+  constexpr bool fits() const { return a == b || a == 1 || b == 1; }
+};
+
+/// `back` counts from the last axis, which is 1.
+constexpr BroadcastAxis broadcast_axis(const Shape& a, const Shape& b, int back) {
+  return {back <= a.rank() ? a[a.rank() - back] : 1, back <= b.rank() ? b[b.rank() - back] : 1};
+}
+
+/// The axis, counted from the last, in which `a` and `b` do not meet; 0 where they do.
+constexpr int broadcast_conflict(const Shape& a, const Shape& b) {
   const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
-  Shape result;
-  for (int axis = 0; axis < rank; ++axis) {
-    const int from_a = axis - (rank - a.rank());
-    const int from_b = axis - (rank - b.rank());
-    const Index extent_a = from_a >= 0 ? a[from_a] : 1;
-    const Index extent_b = from_b >= 0 ? b[from_b] : 1;
-    if (extent_a != extent_b && extent_a != 1 && extent_b != 1) {
-      throw Error(std::string(op),
-                  {.code = ErrorCode::shape_mismatch, .got = extent_b, .needed = extent_a},
-                  std::string(op) + ": a = " + to_string(a) + ", b = " + to_string(b) +
-                      "\n  axis " + std::to_string(axis - rank) + ": " + std::to_string(extent_a) +
-                      " against " + std::to_string(extent_b) +
-                      ", neither is 1\n  fix: equal extents, or 1 where one is repeated");
+  for (int back = rank; back > 0; --back) {
+    if (!broadcast_axis(a, b, back).fits()) {
+      return back;
     }
-    result.push_back(extent_a == 1 ? extent_b : extent_a);
+  }
+  return 0;
+}
+
+constexpr Fault check_broadcast(const Shape& a, const Shape& b) {
+  const int conflict = broadcast_conflict(a, b);
+  if (conflict == 0) {
+    return {};
+  }
+  const BroadcastAxis axis = broadcast_axis(a, b, conflict);
+  return {.code = ErrorCode::shape_mismatch, .got = axis.b, .needed = axis.a};
+}
+
+/// The broadcast shape of `a` and `b`; throws `shape_mismatch` with both shapes and the axis.
+constexpr Shape broadcast_shape(std::string_view op, const Shape& a, const Shape& b) {
+  if (const Fault fault = check_broadcast(a, b)) {
+    throw Error(std::string(op),
+                fault,
+                std::string(op) + ": a = " + to_string(a) + ", b = " + to_string(b) + "\n  axis " +
+                    std::to_string(-broadcast_conflict(a, b)) + ": " +
+                    std::to_string(fault.needed) + " against " + std::to_string(fault.got) +
+                    ", neither is 1\n  fix: equal extents, or 1 where one is repeated");
+  }
+  Shape result;
+  for (int back = a.rank() > b.rank() ? a.rank() : b.rank(); back > 0; --back) {
+    const BroadcastAxis axis = broadcast_axis(a, b, back);
+    result.push_back(axis.a == 1 ? axis.b : axis.a);
   }
   return result;
 }

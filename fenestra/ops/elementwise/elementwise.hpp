@@ -13,6 +13,7 @@
 #include <fenestra/spec/problem.hpp>
 #include <fenestra/tensor/split.hpp>
 
+#include <concepts>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -21,83 +22,87 @@ namespace fenestra {
 
 /// A constant of rank 0 on the level of V.
 template <Value V>
-V scalar_constant(const ScalarOf<V>& value) {
-  return V(Tensor<ScalarOf<V>>(Shape{}, value));
+constexpr V scalar_constant(const ScalarOf<V>& value) {
+  if constexpr (std::constructible_from<V, Tensor<ScalarOf<V>>>) {
+    return V(Tensor<ScalarOf<V>>(Shape{}, value));
+  } else {
+    return V(Shape{});
+  }
 }
 
 template <Value V>
-V unary(const UnaryCall& call, const V& x);
+constexpr V unary(const UnaryCall& call, const V& x);
 template <Value V>
-V gate(const GateCall& call, const V& u, const V& x);
+constexpr V gate(const GateCall& call, const V& u, const V& x);
 template <Value A, Value B>
-CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b);
+constexpr CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b);
 
 // --- The functions ------------------------------
 
 template <Value V>
-V neg(const V& x) {
+constexpr V neg(const V& x) {
   return unary({UnaryFunction::neg}, x);
 }
 template <Value V>
-V exp(const V& x) {
+constexpr V exp(const V& x) {
   return unary({UnaryFunction::exp}, x);
 }
 template <Value V>
-V log(const V& x) {
+constexpr V log(const V& x) {
   return unary({UnaryFunction::log}, x);
 }
 template <Value V>
-V sqrt(const V& x) {
+constexpr V sqrt(const V& x) {
   return unary({UnaryFunction::sqrt}, x);
 }
 template <Value V>
-V abs(const V& x) {
+constexpr V abs(const V& x) {
   return unary({UnaryFunction::abs}, x);
 }
 /// -1, 0 or 1; its derivative is 0 everywhere.
 template <Value V>
-V sign(const V& x) {
+constexpr V sign(const V& x) {
   return unary({UnaryFunction::sign}, x);
 }
 template <Value V>
-V relu(const V& x) {
+constexpr V relu(const V& x) {
   return unary({UnaryFunction::relu}, x);
 }
 template <Value V>
-V leaky_relu(const V& x, double negative_slope = 0.01) {
+constexpr V leaky_relu(const V& x, double negative_slope = 0.01) {
   return unary({UnaryFunction::leaky_relu, negative_slope}, x);
 }
 template <Value V>
-V sigmoid(const V& x) {
+constexpr V sigmoid(const V& x) {
   return unary({UnaryFunction::sigmoid}, x);
 }
 template <Value V>
-V tanh(const V& x) {
+constexpr V tanh(const V& x) {
   return unary({UnaryFunction::tanh}, x);
 }
 template <Value V>
-V normal_cdf(const V& x) {
+constexpr V normal_cdf(const V& x) {
   return unary({UnaryFunction::normal_cdf}, x);
 }
 /// x * normal_cdf(x), the exact form.
 template <Value V>
-V gelu(const V& x) {
+constexpr V gelu(const V& x) {
   return unary({UnaryFunction::gelu}, x);
 }
 template <Value V>
-V silu(const V& x) {
+constexpr V silu(const V& x) {
   return unary({UnaryFunction::silu}, x);
 }
 template <Value V>
-V hard_sigmoid(const V& x) {
+constexpr V hard_sigmoid(const V& x) {
   return unary({UnaryFunction::hard_sigmoid}, x);
 }
 /// log(1 + exp(x)) without overflow.
 template <Value V>
-V softplus(const V& x) {
+constexpr V softplus(const V& x) {
   return unary({UnaryFunction::softplus}, x);
 }
-inline void require_clip_bounds(double least, double largest) {
+constexpr void require_clip_bounds(double least, double largest) {
   if (!(least <= largest)) {
     throw Error("clip",
                 {.code = ErrorCode::invalid_extent, .argument = Argument::none},
@@ -107,48 +112,48 @@ inline void require_clip_bounds(double least, double largest) {
 }
 /// min(max(x, least), largest); an infinite bound is none.
 template <Value V>
-V clip(const V& x, double least, double largest) {
+constexpr V clip(const V& x, double least, double largest) {
   require_clip_bounds(least, largest);
   return unary({UnaryFunction::clip, least, largest}, x);
 }
 /// x^p with a constant exponent.
 template <Value V>
-V power(const V& x, double p) {
+constexpr V power(const V& x, double p) {
   return unary({UnaryFunction::power, p}, x);
 }
 /// x times a constant.
 template <Value V>
-V scale(const V& x, double factor) {
+constexpr V scale(const V& x, double factor) {
   return unary({UnaryFunction::scale, factor}, x);
 }
 
 template <Value A, Value B>
-auto add(const A& a, const B& b) {
+constexpr auto add(const A& a, const B& b) {
   return binary(BinaryFunction::add, a, b);
 }
 template <Value A, Value B>
-auto sub(const A& a, const B& b) {
+constexpr auto sub(const A& a, const B& b) {
   return binary(BinaryFunction::sub, a, b);
 }
 template <Value A, Value B>
-auto mul(const A& a, const B& b) {
+constexpr auto mul(const A& a, const B& b) {
   return binary(BinaryFunction::mul, a, b);
 }
 template <Value A, Value B>
-auto div(const A& a, const B& b) {
+constexpr auto div(const A& a, const B& b) {
   return binary(BinaryFunction::div, a, b);
 }
 template <Value A, Value B>
-auto pow(const A& a, const B& b) {
+constexpr auto pow(const A& a, const B& b) {
   return binary(BinaryFunction::pow, a, b);
 }
 /// Elementwise; the first argument wins ties, NaN wins over numbers.
 template <Value A, Value B>
-auto minimum(const A& a, const B& b) {
+constexpr auto minimum(const A& a, const B& b) {
   return binary(BinaryFunction::min, a, b);
 }
 template <Value A, Value B>
-auto maximum(const A& a, const B& b) {
+constexpr auto maximum(const A& a, const B& b) {
   return binary(BinaryFunction::max, a, b);
 }
 
@@ -175,7 +180,7 @@ auto operator/(const A& a, const B& b) {
 
 /// x / n for a count n, exact in every field.
 template <Value V>
-V divide_by_count(const V& x, Index n) {
+constexpr V divide_by_count(const V& x, Index n) {
   return div(x, scalar_constant<V>(from_index<ScalarOf<V>>(n)));
 }
 
@@ -186,7 +191,7 @@ struct GatePrimitive {
   static constexpr std::string_view name = "gate";
   GateCall call;
 
-  Shape result_shape(const Shape& u) const { return u; }
+  constexpr Shape result_shape(const Shape& u) const { return u; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_gate(call, in[0], in[1], out);
@@ -223,7 +228,7 @@ struct UnaryPrimitive {
 
   std::string_view display_name() const { return function_name(call.f); }
 
-  Shape result_shape(const Shape& x) const { return x; }
+  constexpr Shape result_shape(const Shape& x) const { return x; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_unary(call, in[0], out);
@@ -329,7 +334,7 @@ struct WinnerGatePrimitive {
   BinaryFunction f = BinaryFunction::max;
   bool first = true;
 
-  Shape result_shape(const Shape& u) const { return u; }
+  constexpr Shape result_shape(const Shape& u) const { return u; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     const auto& [u, a, b] = std::tie(in[0], in[1], in[2]);
@@ -383,7 +388,7 @@ struct BinaryPrimitive {
 
   std::string_view display_name() const { return function_name(f); }
 
-  Shape result_shape(const Shape&) const { return shape; }
+  constexpr Shape result_shape(const Shape&) const { return shape; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_binary(f, in[0], in[1], shape, out);
@@ -451,17 +456,17 @@ struct BinaryPrimitive {
 };
 
 template <Value V>
-V unary(const UnaryCall& call, const V& x) {
+constexpr V unary(const UnaryCall& call, const V& x) {
   return apply(UnaryPrimitive{call}, {x});
 }
 
 template <Value V>
-V gate(const GateCall& call, const V& u, const V& x) {
+constexpr V gate(const GateCall& call, const V& u, const V& x) {
   return apply(GatePrimitive{call}, {u, x});
 }
 
 template <Value A, Value B>
-CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b) {
+constexpr CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b) {
   using V = CommonValue<A, B>;
   const Shape shape = broadcast_shape(function_name(f), a.shape(), b.shape());
   return apply(BinaryPrimitive{f, a.shape(), b.shape(), shape}, {V(a), V(b)});

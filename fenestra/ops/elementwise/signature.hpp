@@ -21,7 +21,7 @@ struct ElementwiseSignature {
 
  private:
   static constexpr std::string_view kShapes = "input (any) -> (the same)";
-  static constexpr std::string_view kBroadcast = "a, b that broadcast -> their common shape";
+  static constexpr std::string_view kBroadcast = "two that broadcast -> their common shape";
 
   struct Named {
     UnaryFunction f;
@@ -34,6 +34,7 @@ struct ElementwiseSignature {
     std::string_view name;
     std::string_view text;
     std::string_view example;
+    std::string_view second = "other";
   };
 
   template <class D>
@@ -131,29 +132,30 @@ struct ElementwiseSignature {
   static void declare_binary(D& declarer) {
     using F = BinaryFunction;
     static constexpr NamedBinary kFunctions[] = {
-        {F::add, "add", "a + b", ">>> fn.add(1., 2.)\nTensor(3., dtype=float64)"},
-        {F::sub, "sub", "a - b", ">>> fn.sub(1., 2.)\nTensor(-1., dtype=float64)"},
-        {F::mul, "mul", "a * b", ">>> fn.mul(3., 2.)\nTensor(6., dtype=float64)"},
-        {F::div, "div", "a / b", ">>> fn.div(3., 2.)\nTensor(1.5, dtype=float64)"},
+        {F::add, "add", "input + other", ">>> fn.add(1., 2.)\nTensor(3., dtype=float64)"},
+        {F::sub, "sub", "input - other", ">>> fn.sub(1., 2.)\nTensor(-1., dtype=float64)"},
+        {F::mul, "mul", "input * other", ">>> fn.mul(3., 2.)\nTensor(6., dtype=float64)"},
+        {F::div, "div", "input / other", ">>> fn.div(3., 2.)\nTensor(1.5, dtype=float64)"},
         {F::pow,
          "pow",
-         "a to the power of b, both differentiable; a > 0",
-         ">>> fn.pow(fn.tensor(2.), fn.tensor(3.))\nTensor(8., dtype=float64)"},
+         "input to the power of exponent, both differentiable; input > 0",
+         ">>> fn.pow(fn.tensor(2.), fn.tensor(3.))\nTensor(8., dtype=float64)",
+         "exponent"},
         {F::min,
          "minimum",
-         "The smaller of the two; a wins ties, NaN wins over numbers",
+         "The smaller of the two; input wins ties, NaN wins over numbers",
          ">>> fn.minimum(3., 2.)\nTensor(2., dtype=float64)"},
         {F::max,
          "maximum",
-         "The larger of the two; a wins ties, NaN wins over numbers",
+         "The larger of the two; input wins ties, NaN wins over numbers",
          ">>> fn.maximum(3., 2.)\nTensor(3., dtype=float64)"},
     };
     for (const NamedBinary& named : kFunctions) {
       declarer.function(
           {.name = named.name, .text = named.text, .shapes = kBroadcast, .example = named.example},
           [f = named.f]<class V>(const V& a, const V& b) { return binary(f, a, b); },
-          signature::Input{"a"},
-          signature::Input{"b"});
+          signature::Input{"input"},
+          signature::Input{named.second});
     }
   }
 };

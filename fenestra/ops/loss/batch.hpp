@@ -18,6 +18,19 @@ inline Shape folded_logits(const Shape& item, Index count) {
   return shape;
 }
 
+/// The folded logits of items x, after checking the shape of all their labels.
+inline Shape require_labels_of_items(const Shape& x, Index count, const Shape& labels) {
+  const Shape needed = with_front(count, without_classes(x));
+  if (labels != needed) {
+    throw Error("cross_entropy",
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::labels},
+                "cross_entropy: x = " + to_string(x) + " for each of " + std::to_string(count) +
+                    " items, labels = " + to_string(labels) + "\n  fix: labels of shape " +
+                    to_string(needed));
+  }
+  return folded_logits(x, count);
+}
+
 }  // namespace detail
 
 /// The labels of all items as flat indices into their folded logits.
@@ -25,16 +38,8 @@ inline BatchIndices<Selection> label_cells(const Shape& x, const BatchIndices<Se
   if (labels.count == 0) {
     return {detail::label_cells(x, labels.indices)};
   }
-  const Shape folded = detail::folded_logits(x, labels.count);
   const Tensor<Index>& given = labels.indices.indices();
-  const Shape needed = detail::without_classes(x);
-  if (given.shape() != with_front(labels.count, needed)) {
-    throw Error("cross_entropy",
-                {.code = ErrorCode::shape_mismatch, .argument = Argument::indices},
-                "cross_entropy: x = " + to_string(x) + " for each of " +
-                    std::to_string(labels.count) + " items, labels = " + to_string(given.shape()) +
-                    "\n  fix: labels of shape " + to_string(with_front(labels.count, needed)));
-  }
+  const Shape folded = detail::require_labels_of_items(x, labels.count, given.shape());
   const Selection all(given.reshaped(detail::without_classes(folded)));
   return {detail::label_cells(folded, all), labels.count};
 }

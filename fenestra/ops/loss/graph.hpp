@@ -18,15 +18,20 @@ struct LabelCells {
   friend bool operator==(const LabelCells&, const LabelCells&) = default;
 };
 
-/// Shapes are checked here, numbers when they are given.
+/// The cells of labels that belong to a graph and whose shape was checked; numbers are checked when
+/// they are given.
+inline Data append_label_cells(const Shape& x, const Data& labels) {
+  labels.graph()->restrict_data(labels.node(),
+                                {0, x[fenestra::detail::class_axis(x)], "cross_entropy"});
+  return apply_to_data(LabelCells{x}, labels);
+}
+
 inline Data label_cells(const Shape& x, const Data& labels) {
   if (labels.is_constant()) {
     return fenestra::detail::label_cells(x, labels.constant());
   }
   fenestra::detail::require_labels(x, labels.type());
-  labels.graph()->restrict_data(labels.node(),
-                                {0, x[fenestra::detail::class_axis(x)], "cross_entropy"});
-  return apply_to_data(LabelCells{x}, labels);
+  return append_label_cells(x, labels);
 }
 
 }  // namespace fenestra::graph

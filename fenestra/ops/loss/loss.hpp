@@ -24,7 +24,7 @@ struct LossOptions {
 };
 
 template <Value V>
-V reduced_loss(const V& loss, const LossOptions& options) {
+constexpr V reduced_loss(const V& loss, const LossOptions& options) {
   switch (options.reduction) {
     case Reduction::none: return loss;
     case Reduction::sum: return sum(loss);
@@ -73,7 +73,7 @@ struct CrossEntropyGradPrimitive {
     const V p = apply_softmax(SoftmaxFunction::softmax, in[0], detail::class_axis(x));
     return sub(mul(p, reshape(in[1], kept)), place(in[1], data[0], x));
   }
-  Shape result_shape(const Shape&) const { return x; }
+  constexpr Shape result_shape(const Shape&) const { return x; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -110,7 +110,7 @@ struct CrossEntropyPrimitive {
     const V total = apply_softmax(SoftmaxFunction::logsumexp, in[0], detail::class_axis(x));
     return sub(reshape(total, lines), take(in[0], data[0], lines));
   }
-  Shape result_shape(const Shape&) const { return detail::without_classes(x); }
+  constexpr Shape result_shape(const Shape&) const { return detail::without_classes(x); }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -134,30 +134,37 @@ struct CrossEntropyPrimitive {
 
 namespace detail {
 
-/// Throws unless labels of this form and shape go with x.
-inline void require_labels(const Shape& x, const SelectionType& labels) {
+constexpr Fault check_labels(const Shape& x, const SelectionType& labels) {
   if (x.rank() < 1 || x[class_axis(x)] < 1) {
-    throw Error("cross_entropy",
-                {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank()},
-                "cross_entropy: x = " + to_string(x) +
-                    " has no classes\n  fix: logits (N, C, ...) or (C,) with at least one class");
+    return {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank()};
   }
   if (labels.form != SelectionForm::indices) {
-    throw Error("cross_entropy",
-                {.code = ErrorCode::dtype_mismatch, .argument = Argument::indices},
-                "cross_entropy: labels are the winners of a pool, not classes\n  fix: pass "
-                "Tensor<Index>");
+    return {.code = ErrorCode::dtype_mismatch, .argument = Argument::labels};
   }
-  const Shape needed = without_classes(x);
-  if (labels.shape != needed) {
-    throw Error("cross_entropy",
-                {.code = ErrorCode::shape_mismatch,
-                 .argument = Argument::indices,
-                 .got = labels.shape.rank(),
-                 .needed = needed.rank()},
-                "cross_entropy: x = " + to_string(x) + ", labels = " + to_string(labels.shape) +
-                    "\n  fix: labels of shape " + to_string(needed) +
-                    ", the logits without their class axis");
+  return check_shape(Argument::labels, labels.shape, without_classes(x));
+}
+
+/// Throws unless labels of this form and shape go with x.
+constexpr void require_labels(const Shape& x, const SelectionType& labels) {
+  const Fault fault = check_labels(x, labels);
+  switch (fault.code) {
+    case ErrorCode::none: return;
+    case ErrorCode::rank_mismatch:
+      throw Error("cross_entropy",
+                  fault,
+                  "cross_entropy: x = " + to_string(x) +
+                      " has no classes\n  fix: logits (N, C, ...) or (C,) with at least one class");
+    case ErrorCode::dtype_mismatch:
+      throw Error("cross_entropy",
+                  fault,
+                  "cross_entropy: labels are the winners of a pool, not classes\n  fix: pass "
+                  "Tensor<Index>");
+    default:
+      throw Error("cross_entropy",
+                  fault,
+                  "cross_entropy: x = " + to_string(x) + ", labels = " + to_string(labels.shape) +
+                      "\n  fix: labels of shape " + to_string(without_classes(x)) +
+                      ", the logits without their class axis");
   }
 }
 
@@ -179,7 +186,7 @@ inline Selection label_cells(const Shape& x, const Selection& labels) {
     if (label < 0 || label >= classes) {
       throw Error("cross_entropy",
                   {.code = ErrorCode::invalid_index,
-                   .argument = Argument::indices,
+                   .argument = Argument::labels,
                    .got = label,
                    .needed = classes},
                   "cross_entropy: label " + std::to_string(label) + " at element " +
@@ -193,13 +200,10 @@ inline Selection label_cells(const Shape& x, const Selection& labels) {
   return cells;
 }
 
-inline void require_equal(std::string_view op, const Shape& x, const Shape& target) {
-  if (x != target) {
+constexpr void require_equal(std::string_view op, const Shape& x, const Shape& target) {
+  if (const Fault fault = check_shape(Argument::x, x, target)) {
     throw Error(std::string(op),
-                {.code = ErrorCode::shape_mismatch,
-                 .argument = Argument::x,
-                 .got = x.rank(),
-                 .needed = target.rank()},
+                fault,
                 std::string(op) + ": x = " + to_string(x) + ", target = " + to_string(target) +
                     "\n  a loss does not broadcast\n  fix: reshape or expand one of them to the "
                     "other's shape");
@@ -211,7 +215,7 @@ inline void require_equal(std::string_view op, const Shape& x, const Shape& targ
 /// -log softmax(x)[label] for logits (N, C, ...) and labels (N, ...), or (C,) and one label. The
 /// mean is over all labels.
 template <Value V>
-V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOptions& options = {}) {
+constexpr V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOptions& options = {}) {
   using detail::label_cells;  // other index types bring their own
   const IndicesOf<V> cells = label_cells(x.shape(), labels);
   return reduced_loss(apply(CrossEntropyPrimitive{x.shape()}, {x}, {cells}), options);
@@ -221,7 +225,7 @@ V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOptions& optio
 
 /// (x - target)^2
 template <Value X, Value Y>
-CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOptions& options = {}) {
+constexpr CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOptions& options = {}) {
   detail::require_equal("mse_loss", x.shape(), target.shape());
   const CommonValue<X, Y> difference = sub(x, target);
   return reduced_loss(mul(difference, difference), options);
@@ -230,7 +234,9 @@ CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOptions& optio
 /// -target * log(sigmoid(x)) - (1 - target) * log(1 - sigmoid(x)), as softplus(-x) + (1 - target)
 /// x.
 template <Value X, Value Y>
-CommonValue<X, Y> bce_with_logits(const X& x, const Y& target, const LossOptions& options = {}) {
+constexpr CommonValue<X, Y> bce_with_logits(const X& x,
+                                            const Y& target,
+                                            const LossOptions& options = {}) {
   using V = CommonValue<X, Y>;
   detail::require_equal("bce_with_logits", x.shape(), target.shape());
   const V rest = sub(scalar_constant<V>(ScalarOf<V>(1)), target);

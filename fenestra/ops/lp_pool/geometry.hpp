@@ -37,9 +37,9 @@ constexpr Resolved<LpPoolGeometry> resolve_lp_pool(const Shape& x,
   return {{pool, options.p}, fault ? fault : exponent};
 }
 
-inline LpPoolGeometry lp_pool_geometry(const Shape& x,
-                                       const LpPoolOptions& options,
-                                       int named_rank = 0) {
+constexpr LpPoolGeometry lp_pool_geometry(const Shape& x,
+                                          const LpPoolOptions& options,
+                                          int named_rank = 0) {
   const auto [geometry, fault] = resolve_lp_pool(x, options, named_rank);
   throw_pool_fault("lp_pool", x, options, geometry.pool, fault, named_rank);
   return geometry;

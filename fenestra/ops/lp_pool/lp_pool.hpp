@@ -43,7 +43,7 @@ struct LpPoolPrimitive {
   static constexpr std::string_view name = "lp_pool";
   LpPoolGeometry g;
 
-  Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
+  constexpr Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -113,20 +113,20 @@ struct LpPoolPrimitive {
 
 /// The p-norm of the real cells of each window; see LpPoolOptions.
 template <Value V>
-V lp_pool(const V& x, const LpPoolOptions& options, int named_rank = 0) {
+constexpr V lp_pool(const V& x, const LpPoolOptions& options, int named_rank = 0) {
   return apply(LpPoolPrimitive{lp_pool_geometry(x.shape(), options, named_rank)}, {x});
 }
 
 template <Value V>
-V lp_pool1d(const V& x, const LpPoolOptions& options) {
+constexpr V lp_pool1d(const V& x, const LpPoolOptions& options) {
   return lp_pool(x, options, 1);
 }
 template <Value V>
-V lp_pool2d(const V& x, const LpPoolOptions& options) {
+constexpr V lp_pool2d(const V& x, const LpPoolOptions& options) {
   return lp_pool(x, options, 2);
 }
 template <Value V>
-V lp_pool3d(const V& x, const LpPoolOptions& options) {
+constexpr V lp_pool3d(const V& x, const LpPoolOptions& options) {
   return lp_pool(x, options, 3);
 }
 

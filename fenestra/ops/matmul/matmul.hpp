@@ -29,21 +29,55 @@ struct MatMulGeometry {
   Shape y;
   bool has_bias = false;  ///< a third input, one value per column
 
-  Index rows() const { return y[y.rank() - 2]; }
-  Index columns() const { return y[y.rank() - 1]; }
-  Index depth() const { return options.transpose_a ? a[a.rank() - 2] : a[a.rank() - 1]; }
+  constexpr Index rows() const { return y[y.rank() - 2]; }
+  constexpr Index columns() const { return y[y.rank() - 1]; }
+  constexpr Index depth() const { return options.transpose_a ? a[a.rank() - 2] : a[a.rank() - 1]; }
   friend bool operator==(const MatMulGeometry&, const MatMulGeometry&) = default;
 };
 
 namespace detail {
 
 /// The shape without its last two axes.
-inline Shape batch_axes(const Shape& shape) {
+constexpr Shape batch_axes(const Shape& shape) {
   Shape result;
   for (int axis = 0; axis + 2 < shape.rank(); ++axis) {
     result.push_back(shape[axis]);
   }
   return result;
+}
+
+/// A vector is a row on the left and a column on the right.
+constexpr Shape as_row(const Shape& a) { return a.rank() == 1 ? Shape{1, a[0]} : a; }
+constexpr Shape as_column(const Shape& b) { return b.rank() == 1 ? Shape{b[0], 1} : b; }
+
+/// Whether both have the axes that a product with these options reads.
+constexpr Fault check_factors(const Shape& a, const Shape& b, const MatMulOptions& options) {
+  if (a.rank() == 0 || b.rank() == 0) {
+    return {.code = ErrorCode::rank_mismatch, .got = 0, .needed = 1};
+  }
+  if ((a.rank() == 1 && options.transpose_a) || (b.rank() == 1 && options.transpose_b)) {
+    return {.code = ErrorCode::rank_mismatch, .got = 1, .needed = 2};
+  }
+  return {};
+}
+/// Whether the extents that are summed over are equal, of two matrices or stacks of them.
+constexpr Fault check_depths(const Shape& a, const Shape& b, const MatMulOptions& options) {
+  const Index of_a = options.transpose_a ? a[a.rank() - 2] : a[a.rank() - 1];
+  const Index of_b = options.transpose_b ? b[b.rank() - 1] : b[b.rank() - 2];
+  if (of_a == of_b) {
+    return {};
+  }
+  return {.code = ErrorCode::shape_mismatch, .got = of_b, .needed = of_a};
+}
+/// Everything that matmul asks of shapes.
+constexpr Fault check_matmul(const Shape& a, const Shape& b, const MatMulOptions& options) {
+  if (const Fault fault = check_factors(a, b, options)) {
+    return fault;
+  }
+  const Shape left = as_row(a);
+  const Shape right = as_column(b);
+  const Fault fault = check_broadcast(batch_axes(left), batch_axes(right));
+  return fault ? fault : check_depths(left, right, options);
 }
 
 [[noreturn]] inline void throw_matmul(const Shape& a,
@@ -72,22 +106,21 @@ class BatchOffsets {
 
 /// Resolves two matrices (or stacks of them) without bias; throws `shape_mismatch` with both
 /// shapes.
-inline MatMulGeometry matmul_geometry(const Shape& a,
-                                      const Shape& b,
-                                      const MatMulOptions& options) {
+constexpr MatMulGeometry matmul_geometry(const Shape& a,
+                                         const Shape& b,
+                                         const MatMulOptions& options) {
   const auto last = [](const Shape& s, int back) { return s[s.rank() - back]; };
   MatMulGeometry g{options,
                    a,
                    b,
                    broadcast_shape("matmul", detail::batch_axes(a), detail::batch_axes(b)),
                    false};
-  const Index depth_b = options.transpose_b ? last(b, 1) : last(b, 2);
-  if (g.depth() != depth_b) {
+  if (const Fault fault = detail::check_depths(a, b, options)) {
     detail::throw_matmul(a,
                          b,
-                         {.code = ErrorCode::shape_mismatch, .got = depth_b, .needed = g.depth()},
-                         "inner extents: " + std::to_string(g.depth()) + " of a against " +
-                             std::to_string(depth_b) +
+                         fault,
+                         "inner extents: " + std::to_string(fault.needed) + " of a against " +
+                             std::to_string(fault.got) +
                              " of b\n  fix: make them equal, or transpose");
   }
   g.y.push_back(options.transpose_a ? last(a, 1) : last(a, 2));
@@ -100,13 +133,16 @@ template <KernelScalar T>
 void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y) noexcept;
 
 template <Value V>
-V matmul_matrices(const V& a, const V& b, const MatMulOptions& options, const V* bias = nullptr);
+constexpr V matmul_matrices(const V& a,
+                            const V& b,
+                            const MatMulOptions& options,
+                            const V* bias = nullptr);
 
 struct MatMulPrimitive {
   static constexpr std::string_view name = "matmul";
   MatMulGeometry g;
 
-  Shape result_shape(const Shape&) const { return g.y; }
+  constexpr Shape result_shape(const Shape&) const { return g.y; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if (g.y.elements().value_or(0) == 0) {
@@ -174,7 +210,7 @@ struct MatMulPrimitive {
 
 /// Both of rank 2 or more.
 template <Value V>
-V matmul_matrices(const V& a, const V& b, const MatMulOptions& options, const V* bias) {
+constexpr V matmul_matrices(const V& a, const V& b, const MatMulOptions& options, const V* bias) {
   MatMulGeometry g = matmul_geometry(a.shape(), b.shape(), options);
   if (b.shape().rank() == 2 && a.shape().rank() > 2 && !options.transpose_a) {
     // One matrix on the right: the stack on the left is one tall matrix, and so is the sum over the
@@ -196,18 +232,17 @@ struct ResolvedMatMul {
   Shape y;
 };
 
-inline ResolvedMatMul resolve_matmul(const Shape& a, const Shape& b, const MatMulOptions& options) {
-  if (a.rank() == 0 || b.rank() == 0 || (a.rank() == 1 && options.transpose_a) ||
-      (b.rank() == 1 && options.transpose_b)) {
-    const bool scalar = a.rank() == 0 || b.rank() == 0;
-    detail::throw_matmul(
-        a,
-        b,
-        {.code = ErrorCode::rank_mismatch, .got = scalar ? 0 : 1, .needed = scalar ? 1 : 2},
-        "a scalar is no matrix, and a vector is not transposed\n"
-        "  fix: at least one axis, and two where a transposition is asked for");
+constexpr ResolvedMatMul resolve_matmul(const Shape& a,
+                                        const Shape& b,
+                                        const MatMulOptions& options) {
+  if (const Fault fault = detail::check_factors(a, b, options)) {
+    detail::throw_matmul(a,
+                         b,
+                         fault,
+                         "a scalar is no matrix, and a vector is not transposed\n"
+                         "  fix: at least one axis, and two where a transposition is asked for");
   }
-  ResolvedMatMul result{a.rank() == 1 ? Shape{1, a[0]} : a, b.rank() == 1 ? Shape{b[0], 1} : b, {}};
+  ResolvedMatMul result{detail::as_row(a), detail::as_column(b), {}};
   const Shape y = matmul_geometry(result.a, result.b, options).y;
   result.y = detail::batch_axes(y);
   if (a.rank() > 1) {
@@ -222,7 +257,7 @@ inline ResolvedMatMul resolve_matmul(const Shape& a, const Shape& b, const MatMu
 /// The product over the last axis of a and the last but one of b, leading axes broadcast. A vector
 /// (rank 1) is a row on the left and a column on the right, and its axis is dropped again.
 template <Value A, Value B>
-CommonValue<A, B> matmul(const A& a, const B& b, const MatMulOptions& options = {}) {
+constexpr CommonValue<A, B> matmul(const A& a, const B& b, const MatMulOptions& options = {}) {
   using V = CommonValue<A, B>;
   const ResolvedMatMul shapes = resolve_matmul(a.shape(), b.shape(), options);
   return reshape(matmul_matrices(reshape(V(a), shapes.a), reshape(V(b), shapes.b), options),
@@ -231,39 +266,51 @@ CommonValue<A, B> matmul(const A& a, const B& b, const MatMulOptions& options = 
 
 namespace detail {
 
-inline void require_linear(const Shape& x, const Shape& w, const Shape* b) {
-  const std::string shapes = "linear: x = " + to_string(x) + ", w (out, in) = " + to_string(w) +
-                             (b != nullptr ? ", b = " + to_string(*b) : "") + "\n  ";
-  if (w.rank() != 2 || x.rank() < 1) {
-    throw Error("linear",
-                {.code = ErrorCode::rank_mismatch,
-                 .argument = w.rank() != 2 ? Argument::w : Argument::x,
-                 .got = w.rank() != 2 ? w.rank() : x.rank(),
-                 .needed = w.rank() != 2 ? 2 : 1},
-                shapes + "fix: w of two axes, x of at least one");
+constexpr Fault check_linear(const Shape& x, const Shape& w, const Shape* b) {
+  if (w.rank() != 2) {
+    return {
+        .code = ErrorCode::rank_mismatch, .argument = Argument::w, .got = w.rank(), .needed = 2};
+  }
+  if (x.rank() < 1) {
+    return {
+        .code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank(), .needed = 1};
   }
   if (x[x.rank() - 1] != w[1]) {
-    throw Error("linear",
-                {.code = ErrorCode::shape_mismatch,
-                 .argument = Argument::x,
-                 .got = x[x.rank() - 1],
-                 .needed = w[1]},
-                shapes + "x has " + std::to_string(x[x.rank() - 1]) + " features, w takes " +
-                    std::to_string(w[1]) + "\n  fix: make the last axes equal");
+    return {.code = ErrorCode::shape_mismatch,
+            .argument = Argument::x,
+            .got = x[x.rank() - 1],
+            .needed = w[1]};
   }
   if (b != nullptr && *b != Shape{w[0]}) {
-    throw Error("linear",
-                {.code = ErrorCode::bias_mismatch,
-                 .argument = Argument::b,
-                 .got = b->rank() == 1 ? (*b)[0] : b->rank(),
-                 .needed = w[0]},
-                shapes + "fix: b of shape (" + std::to_string(w[0]) + ",)");
+    return {.code = ErrorCode::bias_mismatch,
+            .argument = Argument::b,
+            .got = b->rank() == 1 ? (*b)[0] : b->rank(),
+            .needed = w[0]};
   }
+  return {};
+}
+
+constexpr void require_linear(const Shape& x, const Shape& w, const Shape* b) {
+  const Fault fault = check_linear(x, w, b);
+  if (!fault) {
+    return;
+  }
+  std::string text = "linear: x = " + to_string(x) + ", w (out, in) = " + to_string(w) +
+                     (b != nullptr ? ", b = " + to_string(*b) : "") + "\n  ";
+  const std::string got = std::to_string(fault.got);
+  const std::string needed = std::to_string(fault.needed);
+  switch (fault.code) {
+    case ErrorCode::rank_mismatch: text += "fix: w of two axes, x of at least one"; break;
+    case ErrorCode::bias_mismatch: text += "fix: b of shape (" + needed + ",)"; break;
+    default:
+      text += "x has " + got + " features, w takes " + needed + "\n  fix: make the last axes equal";
+  }
+  throw Error("linear", fault, text);
 }
 
 /// Any leading axes, none included.
 template <Value V>
-V linear_values(const V& x, const V& w, const V* b) {
+constexpr V linear_values(const V& x, const V& w, const V* b) {
   if (x.shape().rank() == 1) {
     const V row = reshape(x, Shape{1, x.shape()[0]});
     return reshape(matmul_matrices(row, w, {.transpose_b = true}, b), Shape{w.shape()[0]});
@@ -275,14 +322,15 @@ V linear_values(const V& x, const V& w, const V* b) {
 
 /// x w' + b: w is (out, in), b (out), x has any leading axes.
 template <Value X, Value W, Value B>
-CommonValue<X, W, B> linear(const X& x, const W& w, const B& b) {
+constexpr CommonValue<X, W, B> linear(const X& x, const W& w, const B& b) {
   using V = CommonValue<X, W, B>;
-  detail::require_linear(x.shape(), w.shape(), &b.shape());
+  const Shape b_shape = b.shape();
+  detail::require_linear(x.shape(), w.shape(), &b_shape);
   const V bias(b);
   return detail::linear_values(V(x), V(w), &bias);
 }
 template <Value X, Value W>
-CommonValue<X, W> linear(const X& x, const W& w) {
+constexpr CommonValue<X, W> linear(const X& x, const W& w) {
   using V = CommonValue<X, W>;
   detail::require_linear(x.shape(), w.shape(), nullptr);
   return detail::linear_values<V>(V(x), V(w), nullptr);

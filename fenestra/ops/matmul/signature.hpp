@@ -23,15 +23,15 @@ struct MatmulSignature {
         {.name = "matmul",
          .text =
              "Matrix products; leading axes are stacks of matrices and broadcast, a vector is a "
-             "row on the left and a column on the right. a @ b says the same.",
-         .shapes = "a (..., n, k), b (..., k, m) -> (..., n, m)",
+             "row on the left and a column on the right. input @ other says the same.",
+         .shapes = "input (..., n, k), other (..., k, m) -> (..., n, m)",
          .example = ">>> fn.matmul(fn.tensor([[1., 2.]]), fn.tensor([[3.], [4.]]))\n"
                     "Tensor([[11.]], dtype=float64)"},
         []<class V>(const V& a, const V& b, const MatMulOptions& options) {
           return matmul(a, b, options);
         },
-        Input{"a"},
-        Input{"b"},
+        Input{"input"},
+        Input{"other"},
         Options<MatMulOptions>{});
     declarer.function(
         {.name = "linear",

@@ -34,9 +34,9 @@ constexpr Resolved<MaxPoolGeometry> resolve_max_pool(const Shape& x,
   return {{pool, options.pad_cells}, fault};
 }
 
-inline MaxPoolGeometry max_pool_geometry(const Shape& x,
-                                         const MaxPoolOptions& options,
-                                         int named_rank = 0) {
+constexpr MaxPoolGeometry max_pool_geometry(const Shape& x,
+                                            const MaxPoolOptions& options,
+                                            int named_rank = 0) {
   const auto [geometry, fault] = resolve_max_pool(x, options, named_rank);
   throw_pool_fault("max_pool", x, options, geometry.pool, fault, named_rank);
   return geometry;

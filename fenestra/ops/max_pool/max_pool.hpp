@@ -49,7 +49,7 @@ struct MaxPoolWinnersPrimitive {
   std::string_view display_name() const {
     return direction == MaxPoolDirection::gather ? name : "max_pool_scatter";
   }
-  Shape result_shape(const Shape&) const {
+  constexpr Shape result_shape(const Shape&) const {
     return direction == MaxPoolDirection::gather ? g.pool.y_shape() : g.pool.x_shape();
   }
   template <class T>
@@ -105,7 +105,7 @@ struct MaxPoolPrimitive {
   static constexpr std::string_view name = "max_pool";
   MaxPoolGeometry g;
 
-  Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
+  constexpr Shape result_shape(const Shape&) const { return g.pool.y_shape(); }
   template <class T>
   SelectionType workspace() const {
     const bool compact = KernelScalar<T> && has_compact_winners(g.pool);
@@ -174,7 +174,7 @@ struct MaxPoolResult {
 namespace detail {
 
 template <Value V>
-MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeometry& g) {
+constexpr MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeometry& g) {
   auto applied = apply_all(
       MaxPoolPrimitive{g}, std::span<const V>(&x, 1), std::span<const IndicesOf<V>>(), true);
   return {std::move(applied.y), winner_indices(applied.workspace, g.pool)};
@@ -185,27 +185,27 @@ MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeometry& g) {
 /// The largest cell of each window, the first of equals; see MaxPoolOptions. `named_rank` fixes the
 /// number of spatial axes, 0 infers it.
 template <Value V>
-V max_pool(const V& x, const MaxPoolOptions& options, int named_rank = 0) {
+constexpr V max_pool(const V& x, const MaxPoolOptions& options, int named_rank = 0) {
   return apply(MaxPoolPrimitive{max_pool_geometry(x.shape(), options, named_rank)}, {x});
 }
 
 template <Value V>
-MaxPoolResult<V> max_pool_with_indices(const V& x,
-                                       const MaxPoolOptions& options,
-                                       int named_rank = 0) {
+constexpr MaxPoolResult<V> max_pool_with_indices(const V& x,
+                                                 const MaxPoolOptions& options,
+                                                 int named_rank = 0) {
   return detail::max_pool_with_indices(x, max_pool_geometry(x.shape(), options, named_rank));
 }
 
 template <Value V>
-V max_pool1d(const V& x, const MaxPoolOptions& options) {
+constexpr V max_pool1d(const V& x, const MaxPoolOptions& options) {
   return max_pool(x, options, 1);
 }
 template <Value V>
-V max_pool2d(const V& x, const MaxPoolOptions& options) {
+constexpr V max_pool2d(const V& x, const MaxPoolOptions& options) {
   return max_pool(x, options, 2);
 }
 template <Value V>
-V max_pool3d(const V& x, const MaxPoolOptions& options) {
+constexpr V max_pool3d(const V& x, const MaxPoolOptions& options) {
   return max_pool(x, options, 3);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/ops/erased.hpp>
+#include <fenestra/ops/max_pool/graph.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/signature.hpp>
 
@@ -20,14 +21,17 @@ struct signature::Fields<MaxPoolOptions> {
 };
 
 /// Winners of erased values; those of a batch are not indices into one sample.
-inline Tensor<Index> winner_indices(const ErasedIndices& winners, const PoolGeometry& g) {
-  if (winners.level() != 0) {
-    throw Error("max_pool",
-                {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
-                "max_pool: no indices of hidden samples\n  fix: return_indices outside vmap and "
-                "per-sample gradients");
+inline ErasedIndices winner_indices(const ErasedIndices& winners, const PoolGeometry& g) {
+  if (winners.level() == 0) {
+    return winner_indices(winners.plain(), g);
   }
-  return winner_indices(winners.plain(), g);
+  if (const graph::Data* traced = winners.traced()) {
+    return {winners.level(), graph::winner_indices(*traced, g)};
+  }
+  throw Error("max_pool",
+              {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
+              "max_pool: no indices of hidden samples\n  fix: return_indices outside vmap and "
+              "per-sample gradients");
 }
 
 namespace signature {

@@ -116,9 +116,9 @@ constexpr ResolvedUnpool resolve_max_unpool(const Shape& x,
   return result;
 }
 
-inline MaxUnpoolGeometry max_unpool_geometry(const Shape& x,
-                                             const MaxUnpoolOptions& options,
-                                             int named_rank = 0) {
+constexpr MaxUnpoolGeometry max_unpool_geometry(const Shape& x,
+                                                const MaxUnpoolOptions& options,
+                                                int named_rank = 0) {
   const auto resolved = resolve_max_unpool(x, options, named_rank);
   if (resolved.fault) {
     const bool by_size = options.output_size.is_given();

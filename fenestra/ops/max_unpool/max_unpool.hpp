@@ -14,7 +14,9 @@ struct PlacementPrimitive {
   bool reads_back = false;
 
   std::string_view display_name() const { return reads_back ? "max_unpool_gather" : name; }
-  Shape result_shape(const Shape&) const { return reads_back ? g.x_shape() : g.y_shape(); }
+  constexpr Shape result_shape(const Shape&) const {
+    return reads_back ? g.x_shape() : g.y_shape();
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     const Index* indices = data[0].indices().data();
@@ -39,10 +41,10 @@ struct PlacementPrimitive {
 
 /// Every value of x at the cell its index names, zeros elsewhere; see MaxUnpoolOptions.
 template <Value V>
-V max_unpool(const V& x,
-             const Tensor<Index>& indices,
-             const MaxUnpoolOptions& options,
-             int named_rank = 0) {
+constexpr V max_unpool(const V& x,
+                       const Tensor<Index>& indices,
+                       const MaxUnpoolOptions& options,
+                       int named_rank = 0) {
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
   return apply(PlacementPrimitive{g}, {x}, {IndicesOf<V>(spec::last_writers(indices, g))});
 }
@@ -51,24 +53,24 @@ template <Value V>
   requires requires(const IndicesOf<V>& indices, const MaxUnpoolGeometry& g) {
     last_writers(indices, g);
   }
-V max_unpool(const V& x,
-             const IndicesOf<V>& indices,
-             const MaxUnpoolOptions& options,
-             int named_rank = 0) {
+constexpr V max_unpool(const V& x,
+                       const IndicesOf<V>& indices,
+                       const MaxUnpoolOptions& options,
+                       int named_rank = 0) {
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
   return apply(PlacementPrimitive{g}, {x}, {last_writers(indices, g)});
 }
 
 template <Value V, class I>
-V max_unpool1d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
+constexpr V max_unpool1d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
   return max_unpool(x, indices, options, 1);
 }
 template <Value V, class I>
-V max_unpool2d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
+constexpr V max_unpool2d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
   return max_unpool(x, indices, options, 2);
 }
 template <Value V, class I>
-V max_unpool3d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
+constexpr V max_unpool3d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
   return max_unpool(x, indices, options, 3);
 }
 

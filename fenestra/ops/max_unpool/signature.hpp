@@ -1,6 +1,8 @@
 // Max unpooling for scripting languages: see ops/signature.hpp.
 #pragma once
 
+#include <fenestra/ops/erased.hpp>
+#include <fenestra/ops/max_unpool/graph.hpp>
 #include <fenestra/ops/max_unpool/max_unpool.hpp>
 #include <fenestra/ops/signature.hpp>
 
@@ -15,6 +17,21 @@ struct signature::Fields<MaxUnpoolOptions> {
                                    field("output_size", &O::output_size),
                                    field("layout", &O::layout).by_keyword()};
 };
+
+/// The last writers of erased indices; `spec::last_writers` counts cells of one sample only.
+inline ErasedIndices last_writers(const ErasedIndices& indices, const MaxUnpoolGeometry& g) {
+  if (indices.level() == 0) {
+    return spec::last_writers(indices.plain().indices(), g);
+  }
+  if (const graph::Data* traced = indices.traced()) {
+    return {indices.level(), graph::last_writers(*traced, g)};
+  }
+  throw Error(
+      "max_unpool",
+      {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
+      "max_unpool: indices for hidden samples\n  fix: max_unpool outside vmap and per-sample "
+      "gradients, or the same indices for all samples");
+}
 
 struct MaxUnpoolSignature {
   using Primitives = TypeList<PlacementPrimitive>;
@@ -33,11 +50,11 @@ struct MaxUnpoolSignature {
                     "Tensor([[[0., 5., 0., 4.]]], dtype=float64)",
          .ranks = true},
         []<class V>(
-            const V& x, const Tensor<Index>& indices, const MaxUnpoolOptions& options, int rank) {
+            const V& x, const IndicesOf<V>& indices, const MaxUnpoolOptions& options, int rank) {
           return max_unpool(x, indices, options, rank);
         },
         Input{"input"},
-        Plain<Tensor<Index>>{.name = "indices"},
+        Data{"indices"},
         Options<MaxUnpoolOptions>{});
   }
 };

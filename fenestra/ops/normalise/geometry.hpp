@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/ops/geometry.hpp>
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/shape.hpp>
 
@@ -82,38 +83,67 @@ struct NormGeometry {
 
 namespace detail {
 
-/// Batch, channels and cells of x by layout; throws where x is no batch of channels.
-inline ActivationMap norm_map(std::string_view op, const Shape& x, const NormOptions& options) {
+constexpr Fault check_eps(double eps) {
+  return eps >= 0 && eps - eps == 0 ? Fault{} : Fault{.code = ErrorCode::invalid_extent};
+}
+/// Whether x is a batch with channels, and eps a number to add.
+constexpr Fault check_norm(const Shape& x, double eps) {
   if (x.rank() < 2) {
-    throw Error(
-        std::string(op),
-        {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank(), .needed = 2},
-        std::string(op) + ": x = " + to_string(x) +
-            "\n  fix: a batch with channels, (N, C, ...) or (N, ..., C)");
+    return {
+        .code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank(), .needed = 2};
   }
-  const bool first = options.layout == Layout::channels_first;
-  ActivationMap map{x[0], first ? x[1] : x[x.rank() - 1], 1, options.layout};
+  return check_eps(eps);
+}
+constexpr Fault check_group_count(Index channels, Index groups) {
+  if (groups >= 1 && channels % groups == 0) {
+    return {};
+  }
+  return {.code = groups < 1 ? ErrorCode::invalid_groups : ErrorCode::channels_not_divisible,
+          .argument = Argument::groups,
+          .got = groups,
+          .needed = channels};
+}
+
+/// Batch, channels and cells of x by layout.
+constexpr ActivationMap norm_map(const Shape& x, Layout layout) {
+  const bool first = layout == Layout::channels_first;
+  ActivationMap map{x[0], first ? x[1] : x[x.rank() - 1], 1, layout};
   for (int axis = first ? 2 : 1; axis < x.rank() - (first ? 0 : 1); ++axis) {
     map.cells *= x[axis];
   }
   return map;
 }
 
-inline void require_eps(std::string_view op, double eps) {
-  if (!(eps >= 0 && eps - eps == 0)) {
-    throw Error(std::string(op),
-                {.code = ErrorCode::invalid_extent},
-                std::string(op) + ": eps = " + std::to_string(eps) +
-                    "\n  fix: a finite number, zero or above");
+[[noreturn]] inline void throw_norm(std::string_view op,
+                                    const Shape& x,
+                                    double eps,
+                                    const Fault& fault) {
+  const std::string name(op);
+  std::string text = name + ": x = " + to_string(x);
+  const std::string got = std::to_string(fault.got);
+  const std::string needed = std::to_string(fault.needed);
+  if (fault.argument == Argument::groups) {
+    text += " has " + needed + " channels, groups = " + got +
+            "\n  fix: a number of groups that divides the channels";
+  } else if (fault.code == ErrorCode::invalid_extent) {
+    text = name + ": eps = " + std::to_string(eps) + "\n  fix: a finite number, zero or above";
+  } else if (op == "layer_norm") {
+    text = name + ": " + got + " trailing axes of x = " + to_string(x) + "\n  fix: between 1 and " +
+           needed;
+  } else {
+    text += "\n  fix: a batch with channels, (N, C, ...) or (N, ..., C)";
   }
+  throw Error(name, fault, text);
 }
 
 }  // namespace detail
 
 /// One group per channel.
-inline NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& options) {
-  const ActivationMap m = detail::norm_map("batch_norm", x, options);
-  detail::require_eps("batch_norm", options.eps);
+constexpr Resolved<NormGeometry> resolve_batch_norm(const Shape& x, const NormOptions& options) {
+  if (const Fault fault = detail::check_norm(x, options.eps)) {
+    return {{}, fault};
+  }
+  const ActivationMap m = detail::norm_map(x, options.layout);
   NormGeometry g;
   g.x = x;
   g.eps = options.eps;
@@ -128,7 +158,7 @@ inline NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& optio
               .run_stride = m.channels,
               .length = m.channels,
               .columns = true};
-    return g;
+    return {g, {}};
   }
   g.view = Shape{m.batch, m.channels, m.cells};
   g.stat = g.affine = Shape{1, m.channels, 1};
@@ -141,23 +171,19 @@ inline NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& optio
             .piece = m.cells,
             .affine_groups = m.channels,
             .affine_stride = 1};
-  return g;
+  return {g, {}};
 }
 
 /// One group per sample and group of channels.
-inline NormGeometry group_norm_geometry(const Shape& x, Index groups, const NormOptions& options) {
-  const ActivationMap m = detail::norm_map("group_norm", x, options);
-  detail::require_eps("group_norm", options.eps);
-  if (groups < 1 || m.channels % groups != 0) {
-    const bool invalid = groups < 1;
-    throw Error("group_norm",
-                {.code = invalid ? ErrorCode::invalid_groups : ErrorCode::channels_not_divisible,
-                 .argument = Argument::groups,
-                 .got = groups,
-                 .needed = m.channels},
-                "group_norm: x = " + to_string(x) + " has " + std::to_string(m.channels) +
-                    " channels, groups = " + std::to_string(groups) +
-                    "\n  fix: a number of groups that divides the channels");
+constexpr Resolved<NormGeometry> resolve_group_norm(const Shape& x,
+                                                    Index groups,
+                                                    const NormOptions& options) {
+  if (const Fault fault = detail::check_norm(x, options.eps)) {
+    return {{}, fault};
+  }
+  const ActivationMap m = detail::norm_map(x, options.layout);
+  if (const Fault fault = detail::check_group_count(m.channels, groups)) {
+    return {{}, fault};
   }
   const Index part = m.channels / groups;
   NormGeometry g;
@@ -178,7 +204,7 @@ inline NormGeometry group_norm_geometry(const Shape& x, Index groups, const Norm
               .length = part,
               .affine_groups = groups,
               .affine_stride = part};
-    return g;
+    return {g, {}};
   }
   g.view = Shape{m.batch, groups, part, m.cells};
   g.stat = Shape{m.batch, groups, 1, 1};
@@ -190,20 +216,20 @@ inline NormGeometry group_norm_geometry(const Shape& x, Index groups, const Norm
             .piece = m.cells > 0 ? m.cells : 1,
             .affine_groups = groups,
             .affine_stride = part};
-  return g;
+  return {g, {}};
 }
 
 /// One group per index of the leading axes; the last `axes` are normalised.
-inline NormGeometry layer_norm_geometry(const Shape& x, int axes, double eps) {
-  detail::require_eps("layer_norm", eps);
+constexpr Resolved<NormGeometry> resolve_layer_norm(const Shape& x, int axes, double eps) {
+  if (const Fault fault = detail::check_eps(eps)) {
+    return {{}, fault};
+  }
   if (axes < 1 || axes > x.rank()) {
-    throw Error("layer_norm",
-                {.code = ErrorCode::rank_mismatch,
-                 .argument = Argument::x,
-                 .got = axes,
-                 .needed = x.rank()},
-                "layer_norm: " + std::to_string(axes) + " trailing axes of x = " + to_string(x) +
-                    "\n  fix: between 1 and " + std::to_string(x.rank()));
+    return {{},
+            {.code = ErrorCode::rank_mismatch,
+             .argument = Argument::x,
+             .got = axes,
+             .needed = x.rank()}};
   }
   NormGeometry g;
   g.x = x;
@@ -224,7 +250,33 @@ inline NormGeometry layer_norm_geometry(const Shape& x, int axes, double eps) {
             .inner_groups = rows > 0 ? rows : 1,
             .inner_stride = g.count,
             .length = g.count};
-  return g;
+  return {g, {}};
+}
+
+// As `resolve_*`, but a fault is thrown as an `Error`.
+
+constexpr NormGeometry batch_norm_geometry(const Shape& x, const NormOptions& options) {
+  const auto [geometry, fault] = resolve_batch_norm(x, options);
+  if (fault) {
+    detail::throw_norm("batch_norm", x, options.eps, fault);
+  }
+  return geometry;
+}
+constexpr NormGeometry group_norm_geometry(const Shape& x,
+                                           Index groups,
+                                           const NormOptions& options) {
+  const auto [geometry, fault] = resolve_group_norm(x, groups, options);
+  if (fault) {
+    detail::throw_norm("group_norm", x, options.eps, fault);
+  }
+  return geometry;
+}
+constexpr NormGeometry layer_norm_geometry(const Shape& x, int axes, double eps) {
+  const auto [geometry, fault] = resolve_layer_norm(x, axes, eps);
+  if (fault) {
+    detail::throw_norm("layer_norm", x, eps, fault);
+  }
+  return geometry;
 }
 
 }  // namespace fenestra

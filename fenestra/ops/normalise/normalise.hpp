@@ -63,7 +63,7 @@ namespace detail {
 
 /// 1/sqrt(var + eps)
 template <Value V>
-V inverse_deviation(const V& var, double eps) {
+constexpr V inverse_deviation(const V& var, double eps) {
   return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
 }
 
@@ -89,19 +89,19 @@ inline Selection row_cells(Index row, Index n) {
 }
 
 template <Value V>
-V row_of(const V& pair, Index row, const Shape& shape) {
+constexpr V row_of(const V& pair, Index row, const Shape& shape) {
   return take(pair, IndicesOf<V>(row_cells(row, shape.elements().value_or(0))), shape);
 }
 
 template <Value V>
-V pair_of(const V& first, const V& second, Index n) {
+constexpr V pair_of(const V& first, const V& second, Index n) {
   const Shape shape{2, n};
   return add(place(first, IndicesOf<V>(row_cells(0, n)), shape),
              place(second, IndicesOf<V>(row_cells(1, n)), shape));
 }
 
 template <class P, Value V>
-V apply_list(const P& primitive, const std::vector<V>& in) {
+constexpr V apply_list(const P& primitive, const std::vector<V>& in) {
   return apply_all(primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(), false).y;
 }
 
@@ -121,7 +121,7 @@ struct NormVariancePrimitive {
     const V deviation = sub(in[0], in[1]);
     return divide_by_count(sum_to(mul(deviation, deviation), g.stat), g.count);
   }
-  Shape result_shape(const Shape&) const { return g.stat; }
+  constexpr Shape result_shape(const Shape&) const { return g.stat; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -155,7 +155,7 @@ struct NormSumsPrimitive {
     return detail::norm_attributes(g) + (over_affine ? " over affine" : " over groups");
   }
 
-  const Shape& target() const { return over_affine ? g.affine : g.stat; }
+  constexpr const Shape& target() const { return over_affine ? g.affine : g.stat; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
@@ -163,7 +163,9 @@ struct NormSumsPrimitive {
     return detail::pair_of(
         sum_to(in[0], target()), sum_to(mul(in[0], h), target()), target().elements().value_or(0));
   }
-  Shape result_shape(const Shape&) const { return Shape{2, target().elements().value_or(0)}; }
+  constexpr Shape result_shape(const Shape&) const {
+    return Shape{2, target().elements().value_or(0)};
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -213,7 +215,7 @@ struct NormInputGradPrimitive {
     const V inner = sub(sub(in[0], mean_v), mul(h, mean_vh));
     return mul(inner, in.size() > 5 ? V(mul(r, in[5])) : r);
   }
-  Shape result_shape(const Shape&) const { return g.view; }
+  constexpr Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -278,7 +280,7 @@ struct NormalisePrimitive {
     const V h = mul(sub(in[0], in[1]), detail::inverse_deviation(in[2], g.eps));
     return in.size() > 3 ? V(add(mul(h, in[3]), in[4])) : h;
   }
-  Shape result_shape(const Shape&) const { return g.view; }
+  constexpr Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
@@ -353,53 +355,64 @@ struct Normalised {
 
 namespace detail {
 
-inline void require_parameters(std::string_view op,
-                               std::string_view which,
-                               const Shape& got,
-                               const NormGeometry& g) {
-  if (got != g.parameters) {
+/// Whether gamma, beta, a mean or a variance has the shape of the parameters.
+constexpr Fault check_parameters(Argument argument, const Shape& got, const NormGeometry& g) {
+  if (got == g.parameters) {
+    return {};
+  }
+  return {.code = ErrorCode::shape_mismatch,
+          .argument = argument,
+          .got = got.elements().value_or(0),
+          .needed = g.parameters.elements().value_or(0)};
+}
+
+constexpr void require_parameters(std::string_view op,
+                                  Argument argument,
+                                  const Shape& got,
+                                  const NormGeometry& g) {
+  if (const Fault fault = check_parameters(argument, got, g)) {
+    const std::string name(argument_name(argument));
     throw Error(std::string(op),
-                {.code = ErrorCode::shape_mismatch,
-                 .argument = which == "beta" ? Argument::b : Argument::w,
-                 .got = got.elements().value_or(0),
-                 .needed = g.parameters.elements().value_or(0)},
-                std::string(op) + ": x = " + to_string(g.x) + ", " + std::string(which) + " = " +
-                    to_string(got) + "\n  fix: " + std::string(which) + " of shape " +
-                    to_string(g.parameters));
+                fault,
+                std::string(op) + ": x = " + to_string(g.x) + ", " + name + " = " + to_string(got) +
+                    "\n  fix: " + name + " of shape " + to_string(g.parameters));
   }
 }
 
 /// The list (x, mean, var, gamma, beta) in shapes of the view, with the statistics of x.
 template <Value V>
-std::vector<V> norm_inputs(const NormGeometry& g, const V& x) {
+constexpr std::vector<V> norm_inputs(const NormGeometry& g, const V& x) {
   const V view = reshape(x, g.view);
   const V mean = divide_by_count(sum_to(view, g.stat), g.count);
   return {view, mean, apply(NormVariancePrimitive{g}, {view, mean})};
 }
 
 template <Value V>
-void add_parameters(
+constexpr void add_parameters(
     std::string_view op, const NormGeometry& g, const V& gamma, const V& beta, std::vector<V>& in) {
-  require_parameters(op, "gamma", gamma.shape(), g);
-  require_parameters(op, "beta", beta.shape(), g);
+  require_parameters(op, Argument::gamma, gamma.shape(), g);
+  require_parameters(op, Argument::beta, beta.shape(), g);
   in.push_back(reshape(gamma, g.affine));
   in.push_back(reshape(beta, g.affine));
 }
 
 template <Value V>
-V normalised(const NormGeometry& g, const std::vector<V>& in, bool given) {
+constexpr V normalised(const NormGeometry& g, const std::vector<V>& in, bool given) {
   return reshape(apply_list(NormalisePrimitive{g, given}, in), g.x);
 }
 
 template <Value V>
-Normalised<V> batch_normalised(const NormGeometry& g, const std::vector<V>& in) {
+constexpr Normalised<V> batch_normalised(const NormGeometry& g, const std::vector<V>& in) {
   return {normalised(g, in, false), reshape(in[1], g.parameters), reshape(in[2], g.parameters)};
 }
 
 template <Value V>
-std::vector<V> given_inputs(const NormGeometry& g, const V& x, const V& mean, const V& var) {
-  require_parameters("batch_norm_inference", "mean", mean.shape(), g);
-  require_parameters("batch_norm_inference", "var", var.shape(), g);
+constexpr std::vector<V> given_inputs(const NormGeometry& g,
+                                      const V& x,
+                                      const V& mean,
+                                      const V& var) {
+  require_parameters("batch_norm_inference", Argument::mean, mean.shape(), g);
+  require_parameters("batch_norm_inference", Argument::var, var.shape(), g);
   return {reshape(x, g.view), reshape(mean, g.stat), reshape(var, g.stat)};
 }
 
@@ -407,10 +420,10 @@ std::vector<V> given_inputs(const NormGeometry& g, const V& x, const V& mean, co
 
 /// Training form: statistics of each channel over the batch and space.
 template <Value X, Value G, Value B>
-Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
-                                            const G& gamma,
-                                            const B& beta,
-                                            const NormOptions& options = {}) {
+constexpr Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
+                                                      const G& gamma,
+                                                      const B& beta,
+                                                      const NormOptions& options = {}) {
   using V = CommonValue<X, G, B>;
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   std::vector<V> in = detail::norm_inputs(g, V(x));
@@ -418,19 +431,19 @@ Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
   return detail::batch_normalised(g, in);
 }
 template <Value V>
-Normalised<V> batch_norm(const V& x, const NormOptions& options = {}) {
+constexpr Normalised<V> batch_norm(const V& x, const NormOptions& options = {}) {
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   return detail::batch_normalised(g, detail::norm_inputs(g, x));
 }
 
 /// Inference form: the statistics are given, one per channel.
 template <Value X, Value M, Value S, Value G, Value B>
-CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
-                                                const M& mean,
-                                                const S& var,
-                                                const G& gamma,
-                                                const B& beta,
-                                                const NormOptions& options = {}) {
+constexpr CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
+                                                          const M& mean,
+                                                          const S& var,
+                                                          const G& gamma,
+                                                          const B& beta,
+                                                          const NormOptions& options = {}) {
   using V = CommonValue<X, M, S, G, B>;
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   std::vector<V> in = detail::given_inputs(g, V(x), V(mean), V(var));
@@ -438,10 +451,10 @@ CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
   return detail::normalised(g, in, true);
 }
 template <Value X, Value M, Value S>
-CommonValue<X, M, S> batch_norm_inference(const X& x,
-                                          const M& mean,
-                                          const S& var,
-                                          const NormOptions& options = {}) {
+constexpr CommonValue<X, M, S> batch_norm_inference(const X& x,
+                                                    const M& mean,
+                                                    const S& var,
+                                                    const NormOptions& options = {}) {
   using V = CommonValue<X, M, S>;
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   return detail::normalised(g, detail::given_inputs(g, V(x), V(mean), V(var)), true);
@@ -449,7 +462,7 @@ CommonValue<X, M, S> batch_norm_inference(const X& x,
 
 /// Statistics of each sample and group of consecutive channels; gamma and beta per channel.
 template <Value X, Value G, Value B>
-CommonValue<X, G, B> group_norm(
+constexpr CommonValue<X, G, B> group_norm(
     const X& x, Index groups, const G& gamma, const B& beta, const NormOptions& options = {}) {
   using V = CommonValue<X, G, B>;
   const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
@@ -458,14 +471,17 @@ CommonValue<X, G, B> group_norm(
   return detail::normalised(g, in, false);
 }
 template <Value V>
-V group_norm(const V& x, Index groups, const NormOptions& options = {}) {
+constexpr V group_norm(const V& x, Index groups, const NormOptions& options = {}) {
   const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
   return detail::normalised(g, detail::norm_inputs(g, x), false);
 }
 
 /// Statistics over the trailing axes that gamma and beta have.
 template <Value X, Value G, Value B>
-CommonValue<X, G, B> layer_norm(const X& x, const G& gamma, const B& beta, double eps = 1e-5) {
+constexpr CommonValue<X, G, B> layer_norm(const X& x,
+                                          const G& gamma,
+                                          const B& beta,
+                                          double eps = 1e-5) {
   using V = CommonValue<X, G, B>;
   const NormGeometry g = layer_norm_geometry(x.shape(), gamma.shape().rank(), eps);
   std::vector<V> in = detail::norm_inputs(g, V(x));
@@ -474,7 +490,7 @@ CommonValue<X, G, B> layer_norm(const X& x, const G& gamma, const B& beta, doubl
 }
 /// Over the last `axes` axes, without parameters.
 template <Value V>
-V layer_norm(const V& x, int axes = 1, double eps = 1e-5) {
+constexpr V layer_norm(const V& x, int axes = 1, double eps = 1e-5) {
   const NormGeometry g = layer_norm_geometry(x.shape(), axes, eps);
   return detail::normalised(g, detail::norm_inputs(g, x), false);
 }

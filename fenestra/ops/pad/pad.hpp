@@ -43,7 +43,7 @@ constexpr std::string_view pad_mode_name(PadMode mode) {
 }
 
 struct PadOptions {
-  std::vector<int> axes =
+  AxisList axes =
       {};  ///< the axes the pairs are for; all of x where empty. Negative: from the last
   PadMode mode = PadMode::zero;
   double value = 0;  ///< of the cells that mode constant adds
@@ -57,14 +57,16 @@ struct PadGeometry {
   PadMode mode = PadMode::zero;
   double value = 0;
 
-  Shape y() const {
+  constexpr Shape y() const {
     Shape shape = x;
     for (int axis = 0; axis < x.rank(); ++axis) {
       shape[axis] = low[axis] + x[axis] + high[axis];
     }
     return shape;
   }
-  bool adds_constants() const { return mode == PadMode::zero || mode == PadMode::constant; }
+  constexpr bool adds_constants() const {
+    return mode == PadMode::zero || mode == PadMode::constant;
+  }
   /// Its derivative as a function of x.
   PadGeometry linear() const {
     PadGeometry g = *this;
@@ -110,7 +112,7 @@ inline std::string to_string(const PadGeometry& g) {
 namespace detail {
 
 /// Throws what is wrong with the padding of one axis, if anything is.
-inline void check_pad_side(const PadGeometry& g, int axis, std::string_view side, Index amount) {
+constexpr void check_pad_side(const PadGeometry& g, int axis, std::string_view side, Index amount) {
   const Index extent = g.x[axis];
   const auto fail =
       [&](ErrorCode code, Index needed, const std::string& why, const std::string& fix) {
@@ -149,9 +151,9 @@ inline void check_pad_side(const PadGeometry& g, int axis, std::string_view side
 }  // namespace detail
 
 /// Validates a padding; one pair per axis in `options.axes`, or per axis of x.
-inline PadGeometry resolve_pad(const Shape& x,
-                               std::span<const LowHigh> padding,
-                               const PadOptions& options) {
+constexpr PadGeometry resolve_pad(const Shape& x,
+                                  std::span<const LowHigh> padding,
+                                  const PadOptions& options) {
   PadGeometry g;
   g.x = x;
   g.mode = options.mode;
@@ -215,7 +217,7 @@ struct PadPrimitive {
   static constexpr std::string_view name = "pad";
   PadGeometry g;
 
-  Shape result_shape(const Shape&) const { return g.y(); }
+  constexpr Shape result_shape(const Shape&) const { return g.y(); }
   /// Of the modes that repeat cells.
   template <class T>
   AxisSteps<T> steps() const {
@@ -262,7 +264,7 @@ struct PadAdjointPrimitive {
   static constexpr std::string_view name = "pad_adjoint";
   PadGeometry g;
 
-  Shape result_shape(const Shape&) const { return g.x; }
+  constexpr Shape result_shape(const Shape&) const { return g.x; }
   /// Of the modes that repeat cells.
   template <class T>
   AxisSteps<T> steps() const {
@@ -336,7 +338,7 @@ V PadPrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
 /// x with cells added: one (low, high) pair per axis of `options.axes`, or per axis of x where none
 /// are named.
 template <Value V>
-V pad(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options = {}) {
+constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options = {}) {
   const PadGeometry g = resolve_pad(x.shape(), padding, options);
   if (g.y() == g.x) {
     return x;
@@ -347,10 +349,10 @@ V pad(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options
 /// The adjoint of pad on x of `shape`: <pad_adjoint(u), x> = <u, pad(x)> for every x, the constant
 /// taken as zero.
 template <Value V>
-V pad_adjoint(const V& y_bar,
-              const Shape& shape,
-              const std::vector<LowHigh>& padding,
-              const PadOptions& options = {}) {
+constexpr V pad_adjoint(const V& y_bar,
+                        const Shape& shape,
+                        const std::vector<LowHigh>& padding,
+                        const PadOptions& options = {}) {
   const PadGeometry g = resolve_pad(shape, padding, options).linear();
   if (y_bar.shape() != g.y()) {
     throw Error(

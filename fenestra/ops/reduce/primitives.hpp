@@ -23,16 +23,16 @@ template <KernelScalar T>
 FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) noexcept;
 
 template <Value V>
-V sum_to(const V& x, const Shape& shape);
+constexpr V sum_to(const V& x, const Shape& shape);
 template <Value V>
-V broadcast_to(const V& x, const Shape& shape);
+constexpr V broadcast_to(const V& x, const Shape& shape);
 
 struct SumToPrimitive {
   static constexpr std::string_view name = "sum_to";
   Shape from;
   Shape to;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   /// Sums within each sample.
   std::optional<Split> split(std::span<const Shape>) const {
     return split_all(1, to.rank() > 0 && to.rank() == from.rank() && to[0] == from[0]);
@@ -78,7 +78,7 @@ struct BroadcastToPrimitive {
   Shape from;
   Shape to;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   std::optional<Split> split(std::span<const Shape> in) const { return split_broadcast(in, to); }
   BroadcastToPrimitive piece(Index count) const {
     const bool cut = from.rank() == to.rank() && from[0] == to[0];
@@ -113,7 +113,7 @@ struct BroadcastToPrimitive {
 
 /// The sum of x over the axes in which `shape` is 1 or missing.
 template <Value V>
-V sum_to(const V& x, const Shape& shape) {
+constexpr V sum_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
     return x;
   }
@@ -128,7 +128,7 @@ V sum_to(const V& x, const Shape& shape) {
 
 /// x repeated along the axes in which it is 1 or which it lacks.
 template <Value V>
-V broadcast_to(const V& x, const Shape& shape) {
+constexpr V broadcast_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
     return x;
   }

@@ -6,19 +6,20 @@
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/spec/options.hpp>
 
+#include <array>
 #include <string>
-#include <vector>
 
 namespace fenestra {
 
 /// Which axes a reduction runs over; all of them where the list is empty. Negative axes count from
 /// the last.
 struct ReduceOptions {
-  std::vector<int> axes = {};
+  AxisList axes = {};
   bool keep = false;  ///< reduced axes stay, with extent 1
 
-  friend bool operator==(const ReduceOptions&, const ReduceOptions&) = default;
+  friend constexpr bool operator==(const ReduceOptions&, const ReduceOptions&) = default;
 };
 
 /// `shape` with 1 on the reduced axes, and without them.
@@ -28,10 +29,11 @@ struct ReducedShape {
   Index count = 1;  ///< elements that meet in one result
 };
 
-inline ReducedShape reduced_shape(std::string_view op,
-                                  const Shape& shape,
-                                  const std::vector<int>& axes) {
-  std::vector<bool> reduced(static_cast<std::size_t>(shape.rank()), axes.empty());
+constexpr ReducedShape reduced_shape(std::string_view op,
+                                     const Shape& shape,
+                                     const AxisList& axes) {
+  std::array<bool, kMaxRank> reduced{};
+  reduced.fill(axes.empty());
   for (const int axis : axes) {
     const int at = axis < 0 ? axis + shape.rank() : axis;
     if (at < 0 || at >= shape.rank() || reduced[static_cast<std::size_t>(at)]) {
@@ -58,21 +60,21 @@ inline ReducedShape reduced_shape(std::string_view op,
 }
 
 template <Value V>
-V sum(const V& x, const ReduceOptions& options = {}) {
+constexpr V sum(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("sum", x.shape(), options.axes);
   const V kept = sum_to(x, to.kept);
   return options.keep ? kept : reshape(kept, to.removed);
 }
 
 template <Value V>
-V mean(const V& x, const ReduceOptions& options = {}) {
+constexpr V mean(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("mean", x.shape(), options.axes);
   return divide_by_count(sum(x, options), to.count);
 }
 
 /// The greatest element over the axes; the first one wins ties, NaN wins over numbers.
 template <Value V>
-V max_over(const V& x, const ReduceOptions& options = {}) {
+constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("max_over", x.shape(), options.axes);
   if (to.count == 0 && to.kept.elements().value_or(0) > 0) {
     throw Error("max_over",
@@ -87,7 +89,7 @@ V max_over(const V& x, const ReduceOptions& options = {}) {
 
 /// The least element over the axes; ties and NaN as in `max_over`.
 template <Value V>
-V min_over(const V& x, const ReduceOptions& options = {}) {
+constexpr V min_over(const V& x, const ReduceOptions& options = {}) {
   return neg(max_over(neg(x), options));
 }
 

@@ -16,9 +16,9 @@
 namespace fenestra {
 
 template <Value V>
-V take(const V& x, const IndicesOf<V>& cells, const Shape& shape);
+constexpr V take(const V& x, const IndicesOf<V>& cells, const Shape& shape);
 template <Value V>
-V place(const V& y, const IndicesOf<V>& cells, const Shape& shape);
+constexpr V place(const V& y, const IndicesOf<V>& cells, const Shape& shape);
 
 /// Flat indices into a tensor of `from`, one for each element of `to`, trusted: whoever makes the
 /// indices checks them.
@@ -27,7 +27,7 @@ struct TakePrimitive {
   Shape from;
   Shape to;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     const Index* cells = data[0].indices().data();
@@ -53,7 +53,7 @@ struct PlacePrimitive {
   Shape from;
   Shape to;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
     std::fill_n(out, to.elements().value_or(0), T(0));
@@ -75,12 +75,12 @@ struct PlacePrimitive {
 };
 
 template <Value V>
-V take(const V& x, const IndicesOf<V>& cells, const Shape& shape) {
+constexpr V take(const V& x, const IndicesOf<V>& cells, const Shape& shape) {
   return apply(TakePrimitive{x.shape(), shape}, {x}, {cells});
 }
 
 template <Value V>
-V place(const V& y, const IndicesOf<V>& cells, const Shape& shape) {
+constexpr V place(const V& y, const IndicesOf<V>& cells, const Shape& shape) {
   return apply(PlacePrimitive{y.shape(), shape}, {y}, {cells});
 }
 
@@ -90,7 +90,7 @@ struct MaxToPrimitive {
   Shape from;
   Shape to;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   template <class T>
   SelectionType workspace() const {
     return {SelectionForm::indices, to};

@@ -107,8 +107,7 @@ TEST(Reduce, LargeSumsStayWithinTheirBoundAndDoNotDependOnThreads) {
   }
   const auto wide = x.map([](float v) { return static_cast<long double>(v); });
   const auto sizes = x.map([](float v) { return std::fabs(static_cast<long double>(v)); });
-  for (const std::vector<int>& axes :
-       std::vector<std::vector<int>>{{}, {0}, {1}, {2}, {0, 2}, {0, 1}, {1, 2}}) {
+  for (const AxisList& axes : std::vector<AxisList>{{}, {0}, {1}, {2}, {0, 2}, {0, 1}, {1, 2}}) {
     const ReduceOptions options{.axes = axes};
     set_threads(1);
     const Tensor<float> got = sum(x, options);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/geometry.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <string>
@@ -10,7 +11,7 @@
 namespace fenestra {
 
 template <Value V>
-V reshape(const V& x, const Shape& shape);
+constexpr V reshape(const V& x, const Shape& shape);
 
 struct ReshapePrimitive {
   static constexpr std::string_view name = "reshape";
@@ -19,7 +20,7 @@ struct ReshapePrimitive {
 
   static constexpr bool aliases_input = true;
 
-  Shape result_shape(const Shape&) const { return to; }
+  constexpr Shape result_shape(const Shape&) const { return to; }
   std::optional<Split> split(std::span<const Shape>) const {
     return split_all(1, from.rank() > 0 && to.rank() > 0 && from[0] == to[0]);
   }
@@ -38,9 +39,9 @@ struct ReshapePrimitive {
   friend bool operator==(const ReshapePrimitive&, const ReshapePrimitive&) = default;
 };
 
-/// `shape` with its open extent (-1, at most one) filled in; throws `shape_mismatch` where it does
-/// not hold the elements of `x`.
-inline Shape resolved_reshape(const Shape& x, const Shape& shape) {
+/// `shape` with its open extent (-1, at most one) filled in; `shape_mismatch` where it does not
+/// hold the elements of `x`.
+constexpr Resolved<Shape> resolve_reshape(const Shape& x, const Shape& shape) {
   Shape to = shape;
   int open = -1;
   Checked known = 1;
@@ -56,21 +57,31 @@ inline Shape resolved_reshape(const Shape& x, const Shape& shape) {
     to[open] = size / known.value();
   }
   if (to.elements() != x.elements()) {
+    return {to,
+            {.code = ErrorCode::shape_mismatch,
+             .argument = Argument::x,
+             .got = size,
+             .needed = known.ok() ? known.value() : 0}};
+  }
+  return {to, {}};
+}
+/// As `resolve_reshape`, but a fault is thrown as an `Error`.
+constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
+  const auto [to, fault] = resolve_reshape(x, shape);
+  if (fault) {
     throw Error("reshape",
-                {.code = ErrorCode::shape_mismatch,
-                 .argument = Argument::x,
-                 .got = size,
-                 .needed = known.ok() ? known.value() : 0},
-                "reshape: x = " + to_string(x) + " has " + std::to_string(size) + " elements, " +
-                    to_string(shape) + " does not hold them\n  fix: extents whose product is " +
-                    std::to_string(size));
+                fault,
+                "reshape: x = " + to_string(x) + " has " + std::to_string(fault.got) +
+                    " elements, " + to_string(shape) +
+                    " does not hold them\n  fix: extents whose product is " +
+                    std::to_string(fault.got));
   }
   return to;
 }
 
 /// One extent may be -1: it is what the others leave.
 template <Value V>
-V reshape(const V& x, const Shape& shape) {
+constexpr V reshape(const V& x, const Shape& shape) {
   const Shape to = resolved_reshape(x.shape(), shape);
   if (x.shape() == to) {
     return x;

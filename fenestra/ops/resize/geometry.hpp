@@ -25,19 +25,30 @@ enum class ResizeMode {
 
 /// One factor for all spatial axes, or one per axis: `.scale = 2`, `.scale = {2, 1.5}`.
 struct ResizeScale {
-  std::vector<double> values;  ///< empty: not given
-  bool is_list = false;
+  double values[kMaxSpatialRank] = {};
+  int count = -1;  ///< 0: `values[0]` holds for every axis; -1: not given
 
-  ResizeScale() = default;
+  constexpr ResizeScale() = default;
   template <class Number>
     requires std::integral<Number> || std::floating_point<Number>
-  ResizeScale(Number factor) : values{static_cast<double>(factor)} {}
-  ResizeScale(std::initializer_list<double> list) : values(list), is_list(true) {}
-
-  bool is_given() const { return !values.empty(); }
-  double operator[](int axis) const {
-    return is_list ? values[static_cast<std::size_t>(axis)] : values[0];
+  constexpr ResizeScale(Number factor) : values{static_cast<double>(factor)}, count(0) {}
+  constexpr ResizeScale(std::initializer_list<double> list) {
+    for (const double factor : list) {
+      push_back(factor);
+    }
   }
+  constexpr void push_back(double factor) {
+    if (count == kMaxSpatialRank) {
+      throw Error(ErrorCode::rank_mismatch, "a per-axis option has at most 8 values");
+    }
+    count = count < 0 ? 1 : count + 1;
+    values[count - 1] = factor;
+  }
+
+  constexpr bool is_given() const { return count >= 0; }
+  /// Values that were listed; 0 where one holds for every axis.
+  constexpr int listed() const { return count > 0 ? count : 0; }
+  constexpr double operator[](int axis) const { return count > 0 ? values[axis] : values[0]; }
 };
 
 /// The output's spatial extents, or the factors they come from; exactly one of the two.
@@ -54,7 +65,7 @@ struct Ratio {
   Index num = 1;
   Index den = 1;
 
-  static Ratio of(Index num, Index den) {
+  static constexpr Ratio of(Index num, Index den) {
     const Index g = std::gcd(num, den);
     return {num / g, den / g};
   }
@@ -78,13 +89,13 @@ struct ResizeGeometry {
   bool align_corners = false;
   Layout layout = Layout::channels_first;
 
-  int rank() const { return static_cast<int>(axes.size()); }
+  constexpr int rank() const { return static_cast<int>(axes.size()); }
   /// The tensor axis of spatial axis `axis`.
   int tensor_axis(int axis) const {
     return axis + (batched ? 1 : 0) + (layout == Layout::channels_first ? 1 : 0);
   }
-  Shape x_shape() const { return shape(&ResizeAxis::in); }
-  Shape y_shape() const { return shape(&ResizeAxis::out); }
+  constexpr Shape x_shape() const { return shape(&ResizeAxis::in); }
+  constexpr Shape y_shape() const { return shape(&ResizeAxis::out); }
   /// True where an axis stays as it is.
   bool keeps(int axis) const {
     const ResizeAxis& a = axes[static_cast<std::size_t>(axis)];
@@ -94,7 +105,7 @@ struct ResizeGeometry {
   friend bool operator==(const ResizeGeometry&, const ResizeGeometry&) = default;
 
  private:
-  Shape shape(Index ResizeAxis::*side) const {
+  constexpr Shape shape(Index ResizeAxis::*side) const {
     ActivationShape a{batched, batch, channels, {}};
     for (const ResizeAxis& axis : axes) {
       a.spatial.push_back(axis.*side);
@@ -151,11 +162,11 @@ inline constexpr double kLargestScale = 0x1p10;
 /// The simplest fraction that rounds to `value`, or the last with a denominator up to 2^20, by
 /// continued fractions. `value` is within the limits above. 1.5 is 3/2 and the double nearest to
 /// 0.1 is 1/10.
-inline Ratio simplest_ratio(double value) {
+constexpr Ratio simplest_ratio(double value) {
   const Dyadic d = to_dyadic(value);
   Index p = static_cast<Index>(d.mantissa);
   Index q = 1;
-  for (int i = 0; i < std::abs(d.exponent); ++i) {
+  for (int i = 0; i < (d.exponent < 0 ? -d.exponent : d.exponent); ++i) {
     (d.exponent > 0 ? p : q) *= 2;
   }
   Ratio last{0, 1};
@@ -187,25 +198,24 @@ inline Ratio simplest_ratio(double value) {
 
 /// Validated sizes. The number of spatial axes is `named_rank`, else the length of the list, else
 /// all but batch and channel.
-inline ResizeGeometry resize_geometry(const Shape& x,
-                                      const ResizeOptions& options,
-                                      int named_rank = 0) {
+constexpr ResizeGeometry resize_geometry(const Shape& x,
+                                         const ResizeOptions& options,
+                                         int named_rank = 0) {
   using detail::throw_resize;
   const bool by_size = options.size.is_given();
   const int listed =
-      by_size ? (options.size.is_scalar() ? 0 : options.size.count)
-              : (options.scale.is_list ? static_cast<int>(options.scale.values.size()) : 0);
+      by_size ? (options.size.is_scalar() ? 0 : options.size.count) : options.scale.listed();
   const int rank = named_rank > 0 ? named_rank : listed > 0 ? listed : x.rank() - 2;
-  const std::string unlabelled = "x = " + to_string(x);
+  const auto unlabelled = [&] { return "x = " + to_string(x); };
   if (by_size == options.scale.is_given()) {
     throw_resize({.code = ErrorCode::invalid_output_size, .argument = Argument::output_size},
-                 unlabelled,
+                 unlabelled(),
                  by_size ? "size and scale are both given" : "neither size nor scale is given",
                  "one of the two");
   }
   if (options.align_corners && options.mode == ResizeMode::nearest) {
     throw_resize({.code = ErrorCode::invalid_output_size, .argument = Argument::output_size},
-                 unlabelled,
+                 unlabelled(),
                  "align_corners has no meaning for mode nearest",
                  "mode bilinear, or align_corners = false");
   }
@@ -216,19 +226,21 @@ inline ResizeGeometry resize_geometry(const Shape& x,
   if (input.fault.code == ErrorCode::rank_mismatch) {
     throw_resize(
         input.fault,
-        unlabelled,
+        unlabelled(),
         "x has " + std::to_string(x.rank()) + " axes for " + std::to_string(rank) + " spatial ones",
         "a batch of " + std::to_string(rank + 2) + " axes or a sample of " +
             std::to_string(rank + 1) + ", 1 to 8 spatial axes");
   }
-  const std::string where =
-      "x " + activation_label(rank, input.geometry.batched, options.layout) + " = " + to_string(x);
+  const auto where = [&] {
+    return "x " + activation_label(rank, input.geometry.batched, options.layout) + " = " +
+           to_string(x);
+  };
   if (listed > 0 && listed != rank) {
     throw_resize({.code = ErrorCode::rank_mismatch,
                   .argument = Argument::output_size,
                   .got = listed,
                   .needed = rank},
-                 where,
+                 where(),
                  std::to_string(listed) + " values for " + std::to_string(rank) + " spatial axes",
                  "one value for all axes, or " + std::to_string(rank));
   }
@@ -241,16 +253,16 @@ inline ResizeGeometry resize_geometry(const Shape& x,
   g.layout = options.layout;
   for (int axis = 0; axis < rank; ++axis) {
     const Index in = input.geometry.spatial[axis];
-    const std::string name = axis_name(rank, axis);
+    const auto name = [&] { return axis_name(rank, axis); };
     if (in < 1) {
       throw_resize({.code = ErrorCode::invalid_extent,
                     .argument = Argument::x,
                     .axis = axis,
                     .got = in,
                     .needed = 1},
-                   where,
-                   name + ": input extent = " + std::to_string(in) + ", needed >= 1",
-                   "input " + name + " >= 1");
+                   where(),
+                   name() + ": input extent = " + std::to_string(in) + ", needed >= 1",
+                   "input " + name() + " >= 1");
     }
     Ratio scale;
     Index out = by_size ? options.size[axis] : 0;
@@ -260,8 +272,8 @@ inline ResizeGeometry resize_geometry(const Shape& x,
         throw_resize({.code = ErrorCode::invalid_output_size,
                       .argument = Argument::output_size,
                       .axis = axis},
-                     where,
-                     name + ": scale is not a number from 1/1024 to 1024",
+                     where(),
+                     name() + ": scale is not a number from 1/1024 to 1024",
                      "size instead of scale");
       }
       scale = detail::simplest_ratio(factor);
@@ -274,11 +286,11 @@ inline ResizeGeometry resize_geometry(const Shape& x,
                     .axis = axis,
                     .got = out,
                     .needed = 1},
-                   where,
-                   name + ": " +
+                   where(),
+                   name() + ": " +
                        (by_size ? "size = " : "floor(" + std::to_string(in) + " * scale) = ") +
                        std::to_string(out) + ", needed >= 1",
-                   "output " + name + " >= 1");
+                   "output " + name() + " >= 1");
     }
     // As in PyTorch, the sizes decide where they are equal, and for nearest where one is twice the
     // other.
@@ -291,15 +303,15 @@ inline ResizeGeometry resize_geometry(const Shape& x,
     const Checked last = (Checked(out) * 2 + 1) * step.num;
     if (!last.ok() || !(Checked(2) * step.den).ok()) {
       throw_resize({.code = ErrorCode::overflow, .argument = Argument::output_size, .axis = axis},
-                   where,
-                   name + ": from " + std::to_string(in) + " to " + std::to_string(out) +
+                   where(),
+                   name() + ": from " + std::to_string(in) + " to " + std::to_string(out) +
                        " cells passes 64 bits",
-                   "a smaller " + name);
+                   "a smaller " + name());
     }
   }
   if (input.fault || !g.x_shape().elements() || !g.y_shape().elements()) {
     throw_resize(input.fault ? input.fault : kTooLarge,
-                 where,
+                 where(),
                  "the number of elements is negative or too large",
                  "other extents");
   }

@@ -80,8 +80,14 @@ struct Resize : EngineOperator<Resize> {
     const Shape x = problem.shape("x");
     ResizeOptions options;
     options.size = problem.per_axis("size", {});
-    options.scale.values = problem.reals("scale");
-    options.scale.is_list = options.scale.values.size() > 1;
+    const std::vector<double> factors = problem.reals("scale");
+    if (factors.size() == 1) {
+      options.scale = factors[0];
+    } else {
+      for (const double factor : factors) {
+        options.scale.push_back(factor);
+      }
+    }
     if (problem.has("mode")) {
       options.mode = static_cast<ResizeMode>(problem.choice("mode", kModes));
     }
@@ -103,16 +109,14 @@ struct Resize : EngineOperator<Resize> {
     options.align_corners = options.mode == ResizeMode::bilinear && random.chance(3);
     Shape spatial;
     const bool by_scale = random.chance(3);
-    options.scale.is_list = true;
     for (int axis = 0; axis < rank; ++axis) {
       const Index in = random.between(1, rank > 3 ? 3 : 6);
       spatial.push_back(in);
       if (by_scale) {
         // At least 1/in, so that a cell is left; thirds and fifths are not doubles, and still
         // exact.
-        options.scale.values.push_back(
-            static_cast<double>(random.between(6, rank > 3 ? 9 : 14)) /
-            static_cast<double>(random.between(1, std::min<Index>(in, 5)) + 5));
+        options.scale.push_back(static_cast<double>(random.between(6, rank > 3 ? 9 : 14)) /
+                                static_cast<double>(random.between(1, std::min<Index>(in, 5)) + 5));
       } else {
         options.size.push_back(random.between(1, rank > 3 ? 4 : 9));
       }

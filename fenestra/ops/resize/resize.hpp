@@ -19,7 +19,7 @@ struct ResizePrimitive {
   static constexpr std::string_view name = "resize";
   ResizeGeometry g;
 
-  Shape result_shape(const Shape&) const { return g.y_shape(); }
+  constexpr Shape result_shape(const Shape&) const { return g.y_shape(); }
   /// The last axis first: where an image grows, the map without contiguous runs sees the fewest
   /// cells.
   template <class T>
@@ -56,7 +56,7 @@ struct ResizeAdjointPrimitive {
   static constexpr std::string_view name = "resize_adjoint";
   ResizeGeometry g;
 
-  Shape result_shape(const Shape&) const { return g.x_shape(); }
+  constexpr Shape result_shape(const Shape&) const { return g.x_shape(); }
   template <class T>
   AxisSteps<T> steps() const {
     Shape shape = g.y_shape();
@@ -96,7 +96,7 @@ V ResizePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
 
 /// On a resolved geometry, for callers that keep one.
 template <Value V>
-V resize(const V& x, const ResizeGeometry& g) {
+constexpr V resize(const V& x, const ResizeGeometry& g) {
   if (x.shape() != g.x_shape()) {
     throw Error("resize",
                 {.code = ErrorCode::shape_mismatch, .argument = Argument::x},
@@ -106,7 +106,7 @@ V resize(const V& x, const ResizeGeometry& g) {
   return apply(ResizePrimitive{g}, {x});
 }
 template <Value V>
-V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
+constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
   if (y_bar.shape() != g.y_shape()) {
     throw Error("resize_adjoint",
                 {.code = ErrorCode::shape_mismatch, .argument = Argument::y},
@@ -119,12 +119,12 @@ V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
 
 /// x with its spatial axes resized.
 template <Value V>
-V resize(const V& x, const ResizeOptions& options) {
+constexpr V resize(const V& x, const ResizeOptions& options) {
   return resize(x, resize_geometry(x.shape(), options));
 }
 /// The adjoint of resize on x of `shape`.
 template <Value V>
-V resize_adjoint(const V& y_bar, const Shape& shape, const ResizeOptions& options) {
+constexpr V resize_adjoint(const V& y_bar, const Shape& shape, const ResizeOptions& options) {
   return resize_adjoint(y_bar, resize_geometry(shape, options));
 }
 

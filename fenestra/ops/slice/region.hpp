@@ -41,7 +41,7 @@ inline std::string to_string(const Region& region) {
 }
 
 /// `axis` counted from the first; throws `rank_mismatch` where there is no such axis.
-inline int checked_axis(std::string_view op, const Shape& shape, int axis) {
+constexpr int checked_axis(std::string_view op, const Shape& shape, int axis) {
   const int at = axis < 0 ? axis + shape.rank() : axis;
   if (at >= 0 && at < shape.rank()) {
     return at;
@@ -59,7 +59,7 @@ inline int checked_axis(std::string_view op, const Shape& shape, int axis) {
 }
 
 /// The whole of `shape`.
-inline Region whole_region(const Shape& shape) {
+constexpr Region whole_region(const Shape& shape) {
   Region region;
   region.count = shape;
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -70,16 +70,17 @@ inline Region whole_region(const Shape& shape) {
 }
 
 /// The region of `shape` that `ranges` cut out; axes not named stay whole.
-inline Region resolve_region(std::string_view op,
-                             const Shape& shape,
-                             std::span<const AxisRange> ranges) {
+constexpr Region resolve_region(std::string_view op,
+                                const Shape& shape,
+                                std::span<const AxisRange> ranges) {
   Region region = whole_region(shape);
   unsigned seen = 0;
   for (const AxisRange& range : ranges) {
     const int axis = checked_axis(op, shape, range.axis);
     const Index extent = shape[axis];
-    const std::string place =
-        std::string(op) + ": x = " + to_string(shape) + ", axis " + std::to_string(axis);
+    const auto place = [&] {
+      return std::string(op) + ": x = " + to_string(shape) + ", axis " + std::to_string(axis);
+    };
     if ((seen >> axis & 1u) != 0) {
       throw Error(std::string(op),
                   {.code = ErrorCode::rank_mismatch,
@@ -87,7 +88,7 @@ inline Region resolve_region(std::string_view op,
                    .axis = axis,
                    .got = 2,
                    .needed = 1},
-                  place + ": two ranges\n  fix: one range per axis");
+                  place() + ": two ranges\n  fix: one range per axis");
     }
     seen |= 1u << axis;
     if (range.step == 0) {
@@ -97,7 +98,7 @@ inline Region resolve_region(std::string_view op,
                    .axis = axis,
                    .got = 0,
                    .needed = 1},
-                  place + ": step = 0\n  fix: a step other than 0");
+                  place() + ": step = 0\n  fix: a step other than 0");
     }
     const Checked last = Checked(range.begin) + (Checked(range.count) - 1) * range.step;
     const bool inside = range.count == 0
@@ -119,7 +120,7 @@ inline Region resolve_region(std::string_view op,
            .axis = axis,
            .got = begins_inside ? range.count : range.begin,
            .needed = begins_inside ? most : extent},
-          place + ": begin " + std::to_string(range.begin) + ", count " +
+          place() + ": begin " + std::to_string(range.begin) + ", count " +
               std::to_string(range.count) + ", step " + std::to_string(range.step) +
               " leaves the extent " + std::to_string(extent) + "\n  fix: " +
               (begins_inside ? "a count from 0 to " + std::to_string(most)

@@ -35,7 +35,7 @@ struct SlicePrimitive {
   Shape shape;  ///< of the whole
   Region region;
 
-  Shape result_shape(const Shape&) const { return region.count; }
+  constexpr Shape result_shape(const Shape&) const { return region.count; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     const StridedRegion from = strided(shape, region);
@@ -67,7 +67,7 @@ struct SliceAdjointPrimitive {
   Shape shape;  ///< of the whole
   Region region;
 
-  Shape result_shape(const Shape&) const { return shape; }
+  constexpr Shape result_shape(const Shape&) const { return shape; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     std::fill_n(out, shape.elements().value_or(0), T(0));
@@ -104,7 +104,7 @@ V SlicePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
 
 /// The cells that `ranges` name, at most one range per axis; axes without one stay whole.
 template <Value V>
-V slice(const V& x, std::span<const AxisRange> ranges) {
+constexpr V slice(const V& x, std::span<const AxisRange> ranges) {
   const Region region = resolve_region("slice", x.shape(), ranges);
   if (region == whole_region(x.shape())) {
     return x;
@@ -112,19 +112,19 @@ V slice(const V& x, std::span<const AxisRange> ranges) {
   return apply(SlicePrimitive{x.shape(), region}, {x});
 }
 template <Value V>
-V slice(const V& x, std::initializer_list<AxisRange> ranges) {
+constexpr V slice(const V& x, std::initializer_list<AxisRange> ranges) {
   return slice(x, std::span<const AxisRange>(ranges.begin(), ranges.size()));
 }
 /// `count` cells of one axis.
 template <Value V>
-V slice(const V& x, int axis, Index begin, Index count, Index step = 1) {
+constexpr V slice(const V& x, int axis, Index begin, Index count, Index step = 1) {
   return slice(x, {AxisRange{axis, begin, count, step}});
 }
 
 /// Zeros of `shape` with u in the region that `ranges` name. The adjoint of `slice` on x of that
 /// shape.
 template <Value V>
-V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRange> ranges) {
+constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRange> ranges) {
   const Region region = resolve_region("slice_adjoint", shape, ranges);
   if (u.shape() != region.count) {
     throw Error(
@@ -140,7 +140,7 @@ V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRange> range
   return apply(SliceAdjointPrimitive{shape, region}, {u});
 }
 template <Value V>
-V slice_adjoint(const V& u, const Shape& shape, std::initializer_list<AxisRange> ranges) {
+constexpr V slice_adjoint(const V& u, const Shape& shape, std::initializer_list<AxisRange> ranges) {
   return slice_adjoint(u, shape, std::span<const AxisRange>(ranges.begin(), ranges.size()));
 }
 

@@ -61,9 +61,9 @@ constexpr Resolved<SmoothMaxPoolGeometry> resolve_smooth_max_pool(
           fault ? fault : check_beta(options.beta)};
 }
 
-inline SmoothMaxPoolGeometry smooth_max_pool_geometry(const Shape& x,
-                                                      const SmoothMaxPoolOptions& options,
-                                                      int named_rank = 0) {
+constexpr SmoothMaxPoolGeometry smooth_max_pool_geometry(const Shape& x,
+                                                         const SmoothMaxPoolOptions& options,
+                                                         int named_rank = 0) {
   const auto [geometry, fault] = resolve_smooth_max_pool(x, options, named_rank);
   throw_pool_fault("smooth_max_pool", x, options, geometry.pool, fault, named_rank);
   return geometry;

@@ -60,7 +60,7 @@ struct SmoothMaxPoolPrimitive {
     }
     return name;
   }
-  Shape result_shape(const Shape&) const {
+  constexpr Shape result_shape(const Shape&) const {
     return direction == SmoothDirection::spread ? g.pool.x_shape() : g.pool.y_shape();
   }
   template <class T>
@@ -204,16 +204,18 @@ struct SmoothMaxPoolPrimitive {
 
 /// With a differentiable sharpness: `beta` is a value of rank 0 and wins over `options.beta`.
 template <Value X, Value B>
-CommonValue<X, B> smooth_max_pool(const X& x,
-                                  const B& beta,
-                                  SmoothMaxPoolOptions options,
-                                  int named_rank = 0) {
+constexpr CommonValue<X, B> smooth_max_pool(const X& x,
+                                            const B& beta,
+                                            SmoothMaxPoolOptions options,
+                                            int named_rank = 0) {
   using V = CommonValue<X, B>;
   require_shape("smooth_max_pool", "beta", beta, Shape{});
   // A graph knows no value yet; what it is given is not checked.
   options.beta = 1;
   if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<B>::has_elements) {
-    options.beta = static_cast<double>(bottom(beta)[0]);
+    if (has_elements(beta)) {
+      options.beta = static_cast<double>(bottom(beta)[0]);
+    }
   }
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
   return apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, g}, {V(x), V(beta)});
@@ -221,22 +223,22 @@ CommonValue<X, B> smooth_max_pool(const X& x,
 
 /// (1/beta) log(sum of exp(beta*x)) over each window; see SmoothMaxPoolOptions.
 template <Value V>
-V smooth_max_pool(const V& x, const SmoothMaxPoolOptions& options, int named_rank = 0) {
+constexpr V smooth_max_pool(const V& x, const SmoothMaxPoolOptions& options, int named_rank = 0) {
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
   return apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, g},
                {x, scalar_constant<V>(from_double<ScalarOf<V>>(options.beta))});
 }
 
 template <Value V>
-V smooth_max_pool1d(const V& x, const SmoothMaxPoolOptions& options) {
+constexpr V smooth_max_pool1d(const V& x, const SmoothMaxPoolOptions& options) {
   return smooth_max_pool(x, options, 1);
 }
 template <Value V>
-V smooth_max_pool2d(const V& x, const SmoothMaxPoolOptions& options) {
+constexpr V smooth_max_pool2d(const V& x, const SmoothMaxPoolOptions& options) {
   return smooth_max_pool(x, options, 2);
 }
 template <Value V>
-V smooth_max_pool3d(const V& x, const SmoothMaxPoolOptions& options) {
+constexpr V smooth_max_pool3d(const V& x, const SmoothMaxPoolOptions& options) {
   return smooth_max_pool(x, options, 3);
 }
 

@@ -36,7 +36,7 @@ struct AxisView {
 };
 
 /// `axis` counted from 0; throws `rank_mismatch` where there is none.
-inline int resolved_axis(std::string_view op, const Shape& x, int axis) {
+constexpr int resolved_axis(std::string_view op, const Shape& x, int axis) {
   const int at = axis < 0 ? axis + x.rank() : axis;
   if (at < 0 || at >= x.rank()) {
     throw Error(std::string(op),
@@ -106,7 +106,7 @@ template <KernelScalar T>
 void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view) noexcept;
 
 template <Value V>
-V apply_softmax(SoftmaxFunction f, const V& x, int axis);
+constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis);
 
 struct SoftmaxPrimitive {
   static constexpr std::string_view name = "softmax";
@@ -125,13 +125,15 @@ struct SoftmaxPrimitive {
   }
   std::string attributes() const { return "axis=" + std::to_string(axis); }
   /// x with 1 on the axis.
-  Shape reduced() const {
+  constexpr Shape reduced() const {
     Shape shape = x;
     shape[axis] = 1;
     return shape;
   }
 
-  Shape result_shape(const Shape&) const { return f == SoftmaxFunction::logsumexp ? reduced() : x; }
+  constexpr Shape result_shape(const Shape&) const {
+    return f == SoftmaxFunction::logsumexp ? reduced() : x;
+  }
   std::optional<Split> split(std::span<const Shape> in) const {
     return split_all(in.size(), axis != 0);
   }
@@ -185,19 +187,19 @@ struct SoftmaxPrimitive {
 
 /// `axis` is resolved.
 template <Value V>
-V apply_softmax(SoftmaxFunction f, const V& x, int axis) {
+constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis) {
   return apply(SoftmaxPrimitive{f, x.shape(), axis}, {x});
 }
 
 /// exp(x)/sum(exp(x)) along `axis`. A line of -infinity alone gives NaN.
 template <Value V>
-V softmax(const V& x, int axis = -1) {
+constexpr V softmax(const V& x, int axis = -1) {
   return apply_softmax(SoftmaxFunction::softmax, x, resolved_axis("softmax", x.shape(), axis));
 }
 
 /// log(softmax(x)) without the detour.
 template <Value V>
-V log_softmax(const V& x, int axis = -1) {
+constexpr V log_softmax(const V& x, int axis = -1) {
   return apply_softmax(
       SoftmaxFunction::log_softmax, x, resolved_axis("log_softmax", x.shape(), axis));
 }
@@ -205,7 +207,7 @@ V log_softmax(const V& x, int axis = -1) {
 /// log(sum(exp(x))) along `axis`, which is removed unless `keep`. A line of -infinity alone gives
 /// -infinity with zero gradient.
 template <Value V>
-V logsumexp(const V& x, int axis = -1, bool keep = false) {
+constexpr V logsumexp(const V& x, int axis = -1, bool keep = false) {
   const int at = resolved_axis("logsumexp", x.shape(), axis);
   if (x.shape()[at] == 0) {
     throw Error("logsumexp",

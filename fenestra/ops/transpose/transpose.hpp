@@ -5,6 +5,7 @@
 #include <fenestra/ops/transpose/evaluate.hpp>
 #include <fenestra/tensor/split.hpp>
 
+#include <array>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -25,7 +26,7 @@ struct TransposePrimitive {
   static constexpr std::string_view name = "transpose";
   Shape order;  ///< a permutation of the axes
 
-  Shape result_shape(const Shape& x) const { return transposed_shape(x, order); }
+  constexpr Shape result_shape(const Shape& x) const { return transposed_shape(x, order); }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     evaluate_transpose(in[0], order, out);
@@ -47,13 +48,11 @@ struct TransposePrimitive {
 
 /// `order` with every axis counted from the first; throws `rank_mismatch` unless it names each axis
 /// of `shape` once.
-inline Shape resolve_order(const Shape& shape, std::span<const int> order) {
+constexpr Shape resolve_order(const Shape& shape, std::span<const int> order) {
   Shape resolved;
-  std::vector<bool> seen(static_cast<std::size_t>(shape.rank()));
+  std::array<bool, kMaxRank> seen{};
   bool fits = static_cast<int>(order.size()) == shape.rank();
-  std::string given;
   for (const int axis : order) {
-    given += (given.empty() ? "" : ", ") + std::to_string(axis);
     const int at = axis < 0 ? axis + shape.rank() : axis;
     fits = fits && at >= 0 && at < shape.rank() && !seen[static_cast<std::size_t>(at)];
     if (fits) {
@@ -62,6 +61,10 @@ inline Shape resolve_order(const Shape& shape, std::span<const int> order) {
     }
   }
   if (!fits) {
+    std::string given;
+    for (const int axis : order) {
+      given += (given.empty() ? "" : ", ") + std::to_string(axis);
+    }
     throw Error("transpose",
                 {.code = ErrorCode::rank_mismatch,
                  .argument = Argument::x,
@@ -75,7 +78,7 @@ inline Shape resolve_order(const Shape& shape, std::span<const int> order) {
 
 /// Axis `i` of the result is axis `order[i]` of x. Negative axes count from the last.
 template <Value V>
-V transpose(const V& x, std::span<const int> order) {
+constexpr V transpose(const V& x, std::span<const int> order) {
   const Shape resolved = resolve_order(x.shape(), order);
   bool moves = false;
   for (int i = 0; i < resolved.rank(); ++i) {
@@ -84,13 +87,13 @@ V transpose(const V& x, std::span<const int> order) {
   return moves ? apply(TransposePrimitive{resolved}, {x}) : x;
 }
 template <Value V>
-V transpose(const V& x, std::initializer_list<int> order) {
+constexpr V transpose(const V& x, std::initializer_list<int> order) {
   return transpose(x, std::span<const int>(order.begin(), order.size()));
 }
 
 /// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch.
 template <Value V>
-V transpose(const V& x) {
+constexpr V transpose(const V& x) {
   const int rank = x.shape().rank();
   if (rank < 2) {
     throw Error(

@@ -1,0 +1,262 @@
+// `fenestra explain model`: the plan of a whole network. The one file of the tool that compiles
+// graphs, since every operator's rules come with it.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/check/entry.hpp>
+#include <fenestra/cli/command.hpp>
+#include <fenestra/cli/text.hpp>
+#include <fenestra/io/file.hpp>
+#include <fenestra/nn/model_programs.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace fenestra::cli {
+
+namespace {
+
+constexpr std::size_t kRuns = 5;
+
+constexpr std::string_view kModels[] = {nn::LeNet5::name, nn::UNet::name, nn::ResNet18::name};
+
+std::string_view form_words(ModelForm form) {
+  switch (form) {
+    case ModelForm::run: return "forward pass";
+    case ModelForm::step: return "training step";
+    case ModelForm::infer: return "inference";
+  }
+  return "";
+}
+
+template <class Model, class T>
+Program<T> compiled(ModelForm form, const std::vector<Tensor<T>>& parameters, Index batch) {
+  switch (form) {
+    case ModelForm::step: return nn::compile_training_step<Model, T>(parameters, batch);
+    case ModelForm::infer: return nn::compile_inference<Model, T>(parameters, batch);
+    default: return nn::compile_forward<Model, T>(parameters, batch);
+  }
+}
+
+/// Seconds of each step, the median of some runs after the first, in which threads and kernels get
+/// their scratch.
+template <class T>
+std::vector<double> profile(const Program<T>& program, const std::vector<Given>& given) {
+  Context<T> context(program);
+  std::vector<Tensor<T>> results;
+  for (const Shape& shape : program.result_shapes()) {
+    results.emplace_back(shape);
+  }
+  program.run(context, given, results);
+  std::vector<std::vector<double>> runs;
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    runs.push_back(program.profile(ProgramForm::run, context, given, results));
+  }
+  std::vector<double> seconds;
+  for (std::size_t step = 0; step < runs[0].size(); ++step) {
+    std::vector<double> times;
+    for (const std::vector<double>& run : runs) {
+      times.push_back(run[step]);
+    }
+    std::sort(times.begin(), times.end());
+    seconds.push_back(times[kRuns / 2]);
+  }
+  return seconds;
+}
+
+template <class Model, class T>
+graph::Report report_of(const ExplainModelOptions& options) {
+  Random random(1);
+  std::vector<Tensor<T>> parameters = Model::template initial<T>(random);
+  const Program<T> program = compiled<Model, T>(options.form, parameters, options.batch);
+  const std::string threads_text =
+      std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
+  graph::ReportOptions report{
+      .title = options.model + ", " + std::string(form_words(options.form)),
+      .subtitle = "batch " + std::to_string(options.batch) + ", " +
+                  std::string(graph::data_type_name(graph::DataTypeOf<T>::value)) + ", " +
+                  threads_text};
+  std::vector<double> seconds;
+  if (options.profile) {
+    const auto x = nn::uniform<T>(Model::input(options.batch), random, 1.0);
+    const auto targets = nn::random_targets<Model, T>(options.batch, random);
+    const Tensor<T> rate(Shape{}, T(1e-3));
+    std::vector<Given> given;
+    if (options.form != ModelForm::infer) {
+      given.assign(parameters.begin(), parameters.end());
+    }
+    given.emplace_back(x);
+    if (options.form == ModelForm::step) {
+      given.emplace_back(targets);
+      given.emplace_back(rate);
+    }
+    seconds = profile(program, given);
+    report.seconds = seconds;
+    report.subtitle += ", median of " + std::to_string(kRuns) + " runs";
+  }
+  return graph::make_report(program.plan(), report);
+}
+
+template <class T>
+graph::Report report_of(const ExplainModelOptions& options) {
+  if (options.model == nn::LeNet5::name) {
+    return report_of<nn::LeNet5, T>(options);
+  }
+  if (options.model == nn::UNet::name) {
+    return report_of<nn::UNet, T>(options);
+  }
+  if (options.model == nn::ResNet18::name) {
+    return report_of<nn::ResNet18, T>(options);
+  }
+  std::string names;
+  for (const std::string_view name : kModels) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  const std::string nearest(check::nearest_name(
+      options.model, std::vector<std::string_view>(std::begin(kModels), std::end(kModels))));
+  throw Error(ErrorCode::unknown_model,
+              "no model is called \"" + options.model + "\"" +
+                  (nearest.empty() ? "" : ", did you mean " + nearest + "?") + "\n  fix: one of " +
+                  names);
+}
+
+// For programs.
+
+Json shape_json(const Shape& shape) {
+  Json list = Json::array();
+  for (const Index extent : shape) {
+    list.push_back(extent);
+  }
+  return list;
+}
+
+std::string_view place_name(graph::Place::Kind kind) {
+  switch (kind) {
+    case graph::Place::Kind::none: return "none";
+    case graph::Place::Kind::arena: return "arena";
+    case graph::Place::Kind::given: return "given";
+    case graph::Place::Kind::output: return "output";
+    case graph::Place::Kind::constant: return "constant";
+    case graph::Place::Kind::lane: return "lane";
+  }
+  return "";
+}
+
+Json memory_json(const graph::ReportMemory& memory) {
+  using Kind = graph::Place::Kind;
+  const graph::Place& place = memory.place;
+  if (place.kind == Kind::none) {
+    return nullptr;
+  }
+  Json json = {{"bytes", memory.bytes}, {"place", place_name(place.kind)}};
+  if (place.kind == Kind::arena || place.kind == Kind::lane) {
+    json["offset"] = place.offset;
+  } else {
+    json["number"] = place.index;
+  }
+  return json;
+}
+
+Json text_json(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json node_json(graph::NodeId node) { return node == graph::kNoNode ? Json(nullptr) : Json(node); }
+
+Json step_json(const graph::Report& report, const graph::ReportStep& step) {
+  Json reads = Json::array();
+  for (const graph::ReportRead& read : step.reads) {
+    reads.push_back({{"node", read.source},
+                     {"name", read.name},
+                     {"shape", shape_json(read.shape)},
+                     {"workspace", read.is_workspace}});
+  }
+  return {{"node", step.node},
+          {"operation", step.operation},
+          {"attributes", text_json(step.attributes)},
+          {"reads", std::move(reads)},
+          {"type", graph::data_type_name(step.type)},
+          {"shape", shape_json(step.shape)},
+          {"layout", text_json(step.layout)},
+          {"kernel", text_json(step.kernel)},
+          {"group", step.group ? Json(*step.group) : Json(nullptr)},
+          {"result", memory_json(step.result)},
+          {"workspace", memory_json(step.workspace)},
+          {"scratch", memory_json(step.scratch)},
+          {"multiply_adds", step.multiply_adds},
+          {"seconds", report.is_profiled ? Json(step.seconds) : Json(nullptr)}};
+}
+
+Json report_json(const graph::Report& report) {
+  Json values = Json::array();
+  for (const graph::ReportValue& value : report.values) {
+    values.push_back({{"node", value.node},
+                      {"kind", graph::node_kind_name(value.kind)},
+                      {"name", text_json(value.name)},
+                      {"type", graph::data_type_name(value.type)},
+                      {"shape", shape_json(value.shape)},
+                      {"bytes", value.bytes}});
+  }
+  Json steps = Json::array();
+  for (const graph::ReportStep& step : report.steps) {
+    steps.push_back(step_json(report, step));
+  }
+  Json groups = Json::array();
+  for (const graph::PieceLoop& group : report.groups) {
+    groups.push_back({{"first_step", group.first},
+                      {"last_step", group.end - 1},
+                      {"samples", group.samples},
+                      {"piece", group.piece},
+                      {"lanes", group.lanes},
+                      {"lane_bytes", group.lane_bytes}});
+  }
+  Json outputs = Json::array();
+  for (const graph::ReportOutput& output : report.outputs) {
+    outputs.push_back({{"name", output.name},
+                       {"node", output.source},
+                       {"shape", shape_json(output.shape)},
+                       {"overwrites", node_json(output.overwrites)},
+                       {"copied", output.is_copied}});
+  }
+  return {{"title", report.title},
+          {"subtitle", report.subtitle},
+          {"multiply_adds", report.multiply_adds},
+          {"arena_bytes", report.arena_bytes},
+          {"bytes_without_reuse", report.bytes_without_reuse},
+          {"constant_bytes", report.constant_bytes},
+          {"seconds", report.is_profiled ? Json(report.seconds) : Json(nullptr)},
+          {"values", std::move(values)},
+          {"steps", std::move(steps)},
+          {"groups", std::move(groups)},
+          {"outputs", std::move(outputs)}};
+}
+
+std::string explained(const graph::Report& report, ModelFormat format) {
+  switch (format) {
+    case ModelFormat::dot: return graph::explain(report, graph::ExplainFormat::dot);
+    case ModelFormat::html: return graph::explain(report, graph::ExplainFormat::html);
+    case ModelFormat::json: return json_text(report_json(report));
+    default: return graph::explain(report, graph::ExplainFormat::text);
+  }
+}
+
+}  // namespace
+
+ExitCode explain_model(const ExplainModelOptions& options) {
+  // Before a long computation, not after it.
+  if (options.output && !options.force && std::filesystem::exists(*options.output)) {
+    throw Error(ErrorCode::bad_file,
+                *options.output + ": exists\n  fix: another name, or --force to replace it");
+  }
+  if (options.threads) {
+    set_threads(*options.threads);
+  }
+  const graph::Report report =
+      options.type == graph::DataType::f64 ? report_of<double>(options) : report_of<float>(options);
+  const std::string text = explained(report, options.format);
+  if (options.output) {
+    io::replace_file(*options.output, {text});
+  } else {
+    std::cout << text;
+  }
+  return fine;
+}
+
+}  // namespace fenestra::cli

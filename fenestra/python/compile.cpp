@@ -1,0 +1,206 @@
+// What fenestra.compile is made of: a trace, in which a Python function is called with values of a
+// graph, and the program that comes of it. Which argument is what is written in Python
+// (python/fenestra/compiling.py).
+#include <fenestra/graph/program.hpp>
+#include <fenestra/python/convert.hpp>
+#include <fenestra/python/module.hpp>
+#include <fenestra/python/object.hpp>
+#include <fenestra/python/value.hpp>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace fenestra::python {
+
+namespace py = pybind11;
+
+namespace {
+
+/// An argument or a result in the program's scalar.
+template <class T>
+ValueOf<T> value_in_program(const py::handle& object, std::string_view name) {
+  const Where where{"compile", name};
+  Incoming given = incoming(object.ptr(), where);
+  if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
+    return numbers->map([](double x) { return static_cast<T>(x); });
+  }
+  auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
+  if (value == nullptr) {
+    const bool is_single = std::is_same_v<T, float>;
+    const std::string needed = is_single ? "float32" : "float64";
+    throw Error(ErrorCode::dtype_mismatch,
+                where.text() + " is " + (is_single ? "float64" : "float32") + ", compiled for " +
+                    needed + "\n  fix: .astype('" + needed + "')");
+  }
+  return std::move(*value);
+}
+
+/// A program and the contexts that its callers run in: as many as ever ran at once.
+template <class T>
+class Runner {
+ public:
+  /// Nothing is folded, so that the bits are those of the function.
+  explicit Runner(const graph::Graph& graph) : program_(graph, CompileOptions{.fold = false}) {}
+
+  const Program<T>& program() const { return program_; }
+
+  /// Runs without the interpreter's lock.
+  std::vector<Tensor<T>> run(std::span<const Given> given) {
+    const WithoutGil released;
+    std::unique_ptr<Context<T>> context = take();
+    std::vector<Tensor<T>> results = program_.execute_new(ProgramForm::run, *context, given);
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(std::move(context));
+    return results;
+  }
+
+ private:
+  std::unique_ptr<Context<T>> take() {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!free_.empty()) {
+        auto context = std::move(free_.back());
+        free_.pop_back();
+        return context;
+      }
+    }
+    return std::make_unique<Context<T>>(program_);
+  }
+
+  Program<T> program_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Context<T>>> free_;
+};
+
+class AnyProgram {
+ public:
+  template <class T>
+  explicit AnyProgram(std::unique_ptr<Runner<T>> runner) : runner_(std::move(runner)) {}
+
+  /// Arguments in the order in which the trace made them.
+  py::list run(const py::sequence& arguments) {
+    return std::visit([&](auto& runner) { return run_on(*runner, arguments); }, runner_);
+  }
+  std::string explain() const {
+    return std::visit([](const auto& runner) { return runner->program().explain(); }, runner_);
+  }
+  std::size_t peak_bytes() const {
+    return std::visit([](const auto& runner) { return runner->program().peak_bytes(); }, runner_);
+  }
+
+ private:
+  template <class T>
+  static py::list run_on(Runner<T>& runner, const py::sequence& arguments) {
+    // Reserved: what is given points into them.
+    std::vector<Tensor<T>> tensors;
+    std::vector<Tensor<Index>> integers;
+    tensors.reserve(arguments.size());
+    integers.reserve(arguments.size());
+    std::vector<Given> given;
+    const graph::Plan& plan = runner.program().plan();
+    for (const graph::NodeId id : plan.given()) {
+      const graph::Node& node = plan.graph().node(id);
+      const py::object argument = arguments[given.size()];
+      if (node.kind == graph::NodeKind::data) {
+        integers.push_back(to_integers(argument.ptr(), {"compile", node.name}));
+        given.emplace_back(std::as_const(integers.back()));
+      } else {
+        tensors.push_back(value_in_program<T>(argument, node.name).tensor());
+        given.emplace_back(std::as_const(tensors.back()));
+      }
+    }
+    py::list results;
+    for (Tensor<T>& result : runner.run(given)) {
+      results.append(stolen(to_python(ValueOf<T>(std::move(result)))));
+    }
+    return results;
+  }
+
+  std::variant<std::unique_ptr<Runner<float>>, std::unique_ptr<Runner<double>>> runner_;
+};
+
+/// A graph under construction, on a level of its own.
+class AnyTrace {
+ public:
+  explicit AnyTrace(bool is_double) {
+    if (is_double) {
+      builder_.emplace<graph::Builder<double>>();
+    }
+  }
+
+  py::object input(const py::object& extents, const std::string& name) {
+    const Shape shape = Convert<Shape>::get(extents.ptr(), {"compile", name});
+    return std::visit(
+        [&]<class T>(graph::Builder<T>& builder) {
+          return stolen(to_python(ValueOf<T>(level_, builder.input(shape, name))));
+        },
+        builder_);
+  }
+  py::object data(const py::object& extents, const std::string& name) {
+    const Shape shape = Convert<Shape>::get(extents.ptr(), {"compile", name});
+    return std::visit(
+        [&](auto& builder) {
+          return stolen(to_python(ErasedIndices(level_, builder.data(shape, name))));
+        },
+        builder_);
+  }
+  /// The program that computes the outputs: tensors of this trace, or constants.
+  AnyProgram finish(const py::sequence& outputs, const std::vector<std::string>& names) {
+    return std::visit(
+        [&]<class T>(graph::Builder<T>& builder) {
+          for (std::size_t i = 0; i < names.size(); ++i) {
+            const py::object output = outputs[i];
+            builder.output(output_value<T>(output, names[i]), names[i]);
+          }
+          const WithoutGil released;
+          return AnyProgram(std::make_unique<Runner<T>>(builder.graph()));
+        },
+        builder_);
+  }
+
+ private:
+  template <class T>
+  graph::Value<T> output_value(const py::handle& output, std::string_view name) const {
+    if (py::isinstance<ErasedIndices>(output)) {
+      Where{"compile", name}.refuse(
+          output.ptr(), "a tensor, an array or numbers", "use the integers inside the function");
+    }
+    const ValueOf<T> value = value_in_program<T>(output, name);
+    if (value.level() == 0) {
+      return value.tensor();
+    }
+    if (value.level() != level_) {
+      throw Error(ErrorCode::foreign_variable,
+                  Where{"compile", name}.text() +
+                      " belongs to a transform or a tape, not to the compiled function\n  fix: "
+                      ".detach() it, or return the gradients");
+    }
+    return *value.template as<graph::Value<T>>();
+  }
+
+  Level level_ = new_level();
+  std::variant<graph::Builder<float>, graph::Builder<double>> builder_;
+};
+
+}  // namespace
+
+void define_compile(py::module_& module) {
+  py::class_<AnyProgram>(module, "_Program", "A traced function, planned.")
+      .def("run", &AnyProgram::run, py::arg("arguments"))
+      .def("explain", &AnyProgram::explain)
+      .def_property_readonly("peak_bytes", &AnyProgram::peak_bytes);
+  py::class_<AnyTrace>(module, "_Trace", "A graph under construction, on a level of its own.")
+      .def(py::init<bool>(), py::arg("double"))
+      .def("input", &AnyTrace::input, py::arg("shape"), py::arg("name"))
+      .def("data", &AnyTrace::data, py::arg("shape"), py::arg("name"))
+      .def("finish", &AnyTrace::finish, py::arg("outputs"), py::arg("names"));
+}
+
+}  // namespace fenestra::python
