@@ -13,10 +13,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -476,68 +474,6 @@ struct LosesBitsInAKernel : Conv {
 TEST(Laws, KernelsSeesOneCandidateOutsideTheBound) {
   expect_caught<LosesBitsInAKernel>({Law::kernels});
   expect_missed<LosesBitsInAKernel>({Law::rounding, Law::engine});
-}
-
-/// One candidate in float loses what is left of `kBits` bits.
-template <bool kTransforms, int kBits>
-struct LosesBitsInOneOf : Conv {
-  template <class V>
-  static V call(const Geometry& g,
-                const std::vector<V>& in,
-                const std::vector<Tensor<Index>>& data) {
-    const V y = Conv::call<V>(g, in, data);
-    if constexpr (std::is_same_v<V, Tensor<float>>) {
-      constexpr std::string_view kName = kTransforms ? "conv_f32_winograd" : "conv_f32_gemm";
-      return kernels::forced_kernel() == kName ? scale(y, 1 + std::ldexp(1.0, -kBits)) : y;
-    } else {
-      return y;
-    }
-  }
-};
-
-struct StatesNoBound : Conv {
-  static void transformed() {}
-};
-
-/// The smallest problem that the transforms take, in all three directions.
-template <class Op>
-std::string complaint_of_kernels(const char* text) {
-  const auto g = Op::parse(text);
-  Random random(41);
-  const auto draw = [&](const Shape& shape) {
-    Tensor<double> result(shape);
-    for (double& value : result.mutable_values()) {
-      value = static_cast<float>(random.real());
-    }
-    return result;
-  };
-  Inputs<double> in;
-  std::vector<Tensor<double>> dots;
-  for (const TensorInfo& info : Op::inputs(g)) {
-    in.values.push_back(draw(info.shape));
-    dots.push_back(draw(info.shape));
-  }
-  return kernels_complaint<Op>(g, in, dots, draw(Op::output(g).shape));
-}
-
-constexpr auto kTransformed = "x=3x32x12x12 w=32x32x3x3 padding=1 bias=true";
-
-TEST(Laws, KernelsHoldsTransformsToTheirOwnBoundAndNobodyElse) {
-  EXPECT_EQ(complaint_of_kernels<Conv>(kTransformed), "");
-  EXPECT_EQ(complaint_of_kernels<ConvTranspose>(kTransformed), "");
-  const auto complaint_without_bits = []<bool kTransforms, int kBits>() {
-    return complaint_of_kernels<LosesBitsInOneOf<kTransforms, kBits>>(kTransformed);
-  };
-  EXPECT_EQ((complaint_without_bits.operator()<true, 12>()), "");
-  const std::string strict = complaint_without_bits.operator()<false, 12>();
-  EXPECT_TRUE(strict.starts_with("conv_f32_gemm")) << strict;
-  const std::string fast = complaint_without_bits.operator()<true, 8>();
-  EXPECT_TRUE(fast.starts_with("conv_f32_winograd")) << fast;
-}
-
-TEST(Laws, KernelsSeesATransformThatStatesNoBound) {
-  const std::string complaint = complaint_of_kernels<StatesNoBound>(kTransformed);
-  EXPECT_NE(complaint.find("states no bound"), std::string::npos) << complaint;
 }
 
 struct LosesBitsOfExp : SmoothMaxPool {

@@ -27,10 +27,12 @@ using kernels::PanelRange;
 // 1.2 times slower at 64 @56, and at 512 @7 weights of 10 MiB are 1.3 times slower.
 constexpr Index kDataBytes = 4 << 20;
 constexpr Index kWeightBytes = 4 << 20;
+// Where the weights are cut into parts, they are transformed again for every part of the data.
+constexpr Index kManyDataBytes = 12 << 20;
 // Products of a job: with the rows of data and weights at hand they fit a second-level cache of
 // 512 KiB.
 constexpr Index kProductBytes = 384 << 10;
-// Tiles of a job: as many as make reading the weights again cheap.
+// Tiles of a job: as many as make reading the weights again cheap, and whole panels of 6 rows.
 constexpr Index kJobTiles = 48;
 // The weight gradient transforms its data again for every part of its sums, so parts are larger:
 // at 256 @14 and 512 @7 1.5 times faster than with 8 and 4 MiB.
@@ -106,9 +108,8 @@ struct Reader {
   Index product = 0;  // from product to product
   T* dst = nullptr;   // [product][tile][channel]
 
-  void shape(Index block, Index tiles) {
-    // Neighbouring tiles a power of two apart would share few sets of the cache.
-    pitch = odd_lines<T>(round_up(image.channels, block));
+  void shape(Index channel_pitch, Index tiles) {
+    pitch = channel_pitch;
     product = odd_lines<T>(tiles * pitch);
   }
 };
@@ -274,14 +275,15 @@ class WinogradCorrelation {
 
   void choose_parts() {
     constexpr auto kBytes = static_cast<Index>(sizeof(T));
-    reader_.shape(block(), 1);
-    const Index data_row = kProducts * grid_.columns * reader_.pitch * kBytes;
-    part_rows_ = part_of(grid_.all_rows(), kDataBytes / data_row);
-    reader_.shape(block(), part_rows_ * grid_.columns);
+    const Index pitch = round_up(sources(), block());
     const Index panel = kProducts * sources() * block() * kBytes;
     part_panels_ = part_of(panels(), kWeightBytes / panel);
     weight_product_ = odd_lines<T>(part_panels_ * sources() * block());
-    job_rows_ = part_of(part_rows_, kJobTiles / grid_.columns);
+    const Index data_row = kProducts * grid_.columns * pitch * kBytes;
+    const Index data_bytes = part_panels_ < panels() ? kManyDataBytes : kDataBytes;
+    part_rows_ = part_of(grid_.all_rows(), data_bytes / data_row);
+    reader_.shape(pitch, part_rows_ * grid_.columns);
+    job_rows_ = std::clamp<Index>(kJobTiles / grid_.columns, 1, part_rows_);
     const Index products = kProducts * job_rows_ * grid_.columns * block() * kBytes;
     job_panels_ = part_of(part_panels_, kProductBytes / products);
   }
@@ -521,12 +523,15 @@ class WinogradWeightGrad {
 
   void choose_parts() {
     constexpr auto kBytes = static_cast<Index>(sizeof(T));
-    left_.shape(loops_.block, 1);
-    right_.shape(loops_.block, 1);
-    const Index data_row = kProducts * grid_.columns * (left_.pitch + right_.pitch) * kBytes;
+    // The products walk down the tiles of a channel: tiles a power of two apart would share few
+    // sets of the cache.
+    const auto pitch = [&](const Reader<T>& reader) {
+      return odd_lines<T>(round_up(reader.image.channels, loops_.block));
+    };
+    const Index data_row = kProducts * grid_.columns * (pitch(left_) + pitch(right_)) * kBytes;
     part_rows_ = part_of(grid_.all_rows(), kBothDataBytes / data_row);
-    left_.shape(loops_.block, part_rows_ * grid_.columns);
-    right_.shape(loops_.block, part_rows_ * grid_.columns);
+    left_.shape(pitch(left_), part_rows_ * grid_.columns);
+    right_.shape(pitch(right_), part_rows_ * grid_.columns);
     part_lefts_ = part_of(lefts(), kSumsBytes / (kProducts * sums_pitch() * kBytes));
     sums_product_ = odd_lines<T>(part_lefts_ * sums_pitch());
   }
