@@ -22,6 +22,11 @@ int main() {
   const std::vector<fn::Given> given{x, w, b};
   program.run(context, given, results);  // the first run warms up
   const auto seconds = program.profile(fn::ProgramForm::run, context, given, results);
-  std::printf("%s", to_string(program.plan(), seconds).c_str());
+  std::printf("%s",
+              program
+                  .explain(fn::ProgramForm::run,
+                           fn::graph::ExplainFormat::text,
+                           {.title = "with the time of each step", .seconds = seconds})
+                  .c_str());
   return seconds.size() == 3 ? 0 : 1;
 }

@@ -1,7 +1,8 @@
 // The law that a compiled graph computes what the eager engine does, bit for bit: value,
 // cotangents, tangent, and the tangents of the cotangents (a graph differentiated twice).
 //
-// Without fusion a program calls the same kernels in the same order, so there is no tolerance.
+// A program calls the same kernels in the same order, and pieces of a batch have the bits of the
+// batch, so there is no tolerance.
 #pragma once
 
 #include <fenestra/graph/differentiate.hpp>
@@ -55,84 +56,113 @@ inline std::vector<Given> given_of(
   return given;
 }
 
-}  // namespace detail
+/// What the eager engine gives for each form of a program, in the order of its results.
+struct EagerResults {
+  std::vector<Tensor<double>> run;
+  std::vector<Tensor<double>> vjp;
+  std::vector<Tensor<double>> jvp;
+  std::vector<Tensor<double>> second;  ///< the tangents of vjp
+};
 
-/// f(values) of one value type, compiled and eager, at `in`, along `dots`, against `y_bar`.
+/// From one tape over jets, which has everything at once; its primal parts are those of plain
+/// tensors.
 template <class F>
-std::string graph_complaint(const F& f,
-                            const std::vector<Tensor<double>>& in,
-                            const std::vector<Tensor<double>>& dots,
-                            const Tensor<double>& y_bar) {
+EagerResults eager_results(const F& f,
+                           const std::vector<Tensor<double>>& in,
+                           const std::vector<Tensor<double>>& dots,
+                           const Tensor<double>& y_bar) {
   using T = Tensor<double>;
-  using detail::compare_bits;
-  using detail::given_of;
-  graph::Builder<double> builder;
-  std::vector<graph::Value<double>> values;
-  for (const T& value : in) {
-    values.push_back(builder.input(value.shape(), "x" + std::to_string(values.size())));
-  }
-  builder.output(f(values), "y");
-  const std::vector<T> y_bars{y_bar};
-
-  const Program<double> program(builder.graph(), {.vjp = true, .jvp = true});
-  Context<double> context(program);
-
-  // Eager: one tape over jets has everything at once; its primal parts are those of plain tensors.
   BasicTape<Jet<T>> tape;
   std::vector<Var<Jet<T>>> variables;
   for (std::size_t i = 0; i < in.size(); ++i) {
     variables.push_back(tape.parameter(Jet<T>(in[i], dots[i])));
   }
   const Var<Jet<T>> y = f(variables);
-  std::vector<T> value{y.value().primal()};
-  std::vector<T> tangent{y.value().tangent_or_zeros()};
-  std::vector<T> bars;
+  EagerResults results;
+  results.run = {y.value().primal()};
+  results.jvp = {y.value().primal(), y.value().tangent_or_zeros()};
+  results.vjp = results.run;
   std::vector<T> bar_dots;
   if (y.requires_grad()) {
     const auto grads = tape.backward(Seed<Jet<T>>{y, Jet<T>(y_bar)});
     for (const auto& variable : variables) {
       const Jet<T> bar = grads[variable];
-      bars.push_back(bar.primal());
+      results.vjp.push_back(bar.primal());
       bar_dots.push_back(bar.tangent_or_zeros());
     }
   } else {
     for (const T& x : in) {
-      bars.push_back(zeros_like(x));
+      results.vjp.push_back(zeros_like(x));
       bar_dots.push_back(zeros_like(x));
     }
   }
+  results.second = results.vjp;
+  results.second.push_back(results.jvp[1]);
+  results.second.insert(results.second.end(), bar_dots.begin(), bar_dots.end());
+  return results;
+}
 
-  std::string complaint =
-      compare_bits("value", program.execute_new(ProgramForm::run, context, given_of({&in})), value);
-  if (!complaint.empty()) {
-    return complaint;
-  }
-  std::vector<T> needed = value;
-  needed.insert(needed.end(), tangent.begin(), tangent.end());
-  complaint = compare_bits(
-      "jvp", program.execute_new(ProgramForm::jvp, context, given_of({&in, &dots})), needed);
-  if (!complaint.empty()) {
-    return complaint;
-  }
-  needed = value;
-  needed.insert(needed.end(), bars.begin(), bars.end());
-  complaint = compare_bits(
-      "vjp", program.execute_new(ProgramForm::vjp, context, given_of({&in, &y_bars})), needed);
-  if (!complaint.empty()) {
-    return complaint;
-  }
-
-  const std::vector<graph::NodeId> wrt = graph::differentiable(builder.graph());
+/// Every form of the graph, compiled as `options` say, against what is needed.
+inline std::string program_complaint(const graph::Graph& graph,
+                                     CompileOptions options,
+                                     const std::vector<Tensor<double>>& in,
+                                     const std::vector<Tensor<double>>& dots,
+                                     const std::vector<Tensor<double>>& y_bars,
+                                     const EagerResults& needed) {
+  const std::vector<graph::NodeId> wrt = graph::differentiable(graph);
   const std::size_t first[] = {0};
   const Program<double> second(
-      graph::forward(graph::reverse(builder.graph(), first, wrt, graph::Seed::input), wrt));
+      graph::forward(graph::reverse(graph, first, wrt, graph::Seed::input), wrt), options);
+  options.vjp = true;
+  options.jvp = true;
+  const Program<double> program(graph, options);
+  Context<double> context(program);
   Context<double> second_context(second);
-  needed.insert(needed.end(), tangent.begin(), tangent.end());
-  needed.insert(needed.end(), bar_dots.begin(), bar_dots.end());
-  return compare_bits(
-      "second order",
-      second.execute_new(ProgramForm::run, second_context, given_of({&in, &y_bars, &dots})),
-      needed);
+
+  std::string complaint = compare_bits(
+      "value", program.execute_new(ProgramForm::run, context, given_of({&in})), needed.run);
+  if (complaint.empty()) {
+    complaint = compare_bits(
+        "jvp", program.execute_new(ProgramForm::jvp, context, given_of({&in, &dots})), needed.jvp);
+  }
+  if (complaint.empty()) {
+    complaint =
+        compare_bits("vjp",
+                     program.execute_new(ProgramForm::vjp, context, given_of({&in, &y_bars})),
+                     needed.vjp);
+  }
+  if (complaint.empty()) {
+    complaint = compare_bits(
+        "second order",
+        second.execute_new(ProgramForm::run, second_context, given_of({&in, &y_bars, &dots})),
+        needed.second);
+  }
+  return complaint;
+}
+
+}  // namespace detail
+
+/// f(values) of one value type, compiled and eager, at `in`, along `dots`, against `y_bar`;
+/// compiled as programs are by default, and cut into the smallest pieces there are.
+template <class F>
+std::string graph_complaint(const F& f,
+                            const std::vector<Tensor<double>>& in,
+                            const std::vector<Tensor<double>>& dots,
+                            const Tensor<double>& y_bar) {
+  graph::Builder<double> builder;
+  std::vector<graph::Value<double>> values;
+  for (const Tensor<double>& value : in) {
+    values.push_back(builder.input(value.shape(), "x" + std::to_string(values.size())));
+  }
+  builder.output(f(values), "y");
+  const detail::EagerResults needed = detail::eager_results(f, in, dots, y_bar);
+  std::string complaint = detail::program_complaint(builder.graph(), {}, in, dots, {y_bar}, needed);
+  if (complaint.empty()) {
+    const CompileOptions pieces{.threads = 2, .fuse = graph::kSmallestPieces};
+    complaint = detail::program_complaint(builder.graph(), pieces, in, dots, {y_bar}, needed);
+    complaint = complaint.empty() ? complaint : "in pieces: " + complaint;
+  }
+  return complaint;
 }
 
 }  // namespace fenestra::check

@@ -370,9 +370,8 @@ std::string step_row(const Report& report, std::size_t i, double most) {
          cell("<b>" + escaped(step.operation) + "</b>" + small(step.attributes), "operation") +
          cell(reads, "reads") +
          cell(escaped(to_string(step.shape)) + small(std::string(data_type_name(step.type)))) +
-         cell(escaped(step.kernel) +
-              small(step.layout)) +
-         memory_cell(step) + cost_cells(report, step, most) + "</tr>\n";
+         cell(escaped(step.kernel) + small(step.layout)) + memory_cell(step) +
+         cost_cells(report, step, most) + "</tr>\n";
 }
 
 std::string steps_table(const Report& report) {

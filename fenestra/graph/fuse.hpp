@@ -20,6 +20,10 @@ struct FuseOptions {
   bool pieces_may_be_slow = false;      ///< ignore what operations say of too small pieces
 };
 
+/// One sample at a time, wherever there are two: slow, and what tests of groups want.
+inline constexpr FuseOptions kSmallestPieces{
+    .cache_bytes = 1, .least_bytes = 0, .pieces_may_be_slow = true};
+
 /// Moves operations that treat samples one by one behind operations that do not read them, so that
 /// they stand before their readers: the input gradient of a layer after its weight gradient.
 FENESTRA_API Graph read_soon(const Graph& graph);

@@ -73,7 +73,12 @@ HWY_INLINE void for_exact(D d, Index n, const F& f) {
 
 template <class T>
 HWY_INLINE void fill(T* to, Index count, T value) {
-  for (Index i = 0; i < count; ++i) {
+  const Wide<T> d;
+  Index i = 0;
+  for (; i + lanes(d) <= count; i += lanes(d)) {
+    hn::StoreU(hn::Set(d, value), d, to + i);
+  }
+  for (; i < count; ++i) {
     to[i] = value;
   }
 }

@@ -50,8 +50,7 @@ class BlockedConv final : public graph::Operation {
   }
   std::string layout() const override {
     const auto text = [&](Index block) {
-      return block > 0 ? "blocks of " + std::to_string(block)
-                       : std::string(layout_name(g_.layout));
+      return block > 0 ? "blocks of " + std::to_string(block) : std::string(layout_name(g_.layout));
     };
     return blocks_.lhs == blocks_.out ? text(blocks_.out)
                                       : text(blocks_.lhs) + " to " + text(blocks_.out);

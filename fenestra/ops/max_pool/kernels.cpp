@@ -8,6 +8,7 @@
 #include <fenestra/kernels/simd.hpp>
 
 #include <fenestra/ops/max_pool/kernels.hpp>
+#include <fenestra/ops/max_pool/planes.hpp>
 #include <fenestra/ops/max_pool/spec.hpp>
 #include <fenestra/ops/pool_links.hpp>
 
@@ -17,7 +18,7 @@
 #define HWY_TARGET_INCLUDE "fenestra/ops/max_pool/kernels.cpp"
 #include <hwy/foreach_target.h>
 //
-#include <fenestra/ops/pool_vectors-inl.hpp>
+#include <fenestra/ops/max_pool/winners-inl.hpp>
 #include <hwy/highway.h>
 
 #ifndef FENESTRA_MAX_POOL_CALL
@@ -50,49 +51,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fenestra::pooling {
 namespace HWY_NAMESPACE {
 
-/// Where `candidate` beats `best`: greater, or the first NaN.
-template <class V>
-HWY_INLINE auto beats_mask(V candidate, V best) {
-  return hn::AndNot(hn::Le(candidate, best), hn::Eq(best, best));
-}
-
-template <class D, class V>
-HWY_INLINE void store_winners(D, V ids, WinnerTap* to, Index count) {
-  const hn::Rebind<std::int32_t, D> di;
-  const hn::Rebind<std::uint8_t, D> db;
-  if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    store_part(db, hn::DemoteTo(db, hn::ConvertTo(di, ids)), to, count);
-  } else {
-    store_part(db, hn::DemoteTo(db, hn::DemoteTo(di, ids)), to, count);
-  }
-}
-
-template <class D>
-HWY_INLINE auto load_winners([[maybe_unused]] D d, const WinnerTap* from) {
-  const hn::Rebind<std::int32_t, D> di;
-  const hn::Rebind<std::uint8_t, D> db;
-  const auto ids = hn::PromoteTo(di, hn::LoadU(db, from));
-  if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    return hn::ConvertTo(d, ids);
-  } else {
-    return hn::PromoteTo(d, ids);
-  }
-}
-
-/// The two ways to compare. Numbers: one comparison, wrong where a NaN takes part. Exact: all.
-/// Nearly all data is numbers, so kernels compare numbers and go back where a sum of all they read
-/// is NaN (which an infinity can cause too, at no loss but time).
-enum class Order { numbers, exact };
-
-template <Order kOrder, class V>
-HWY_INLINE auto wins_over(V candidate, V best) {
-  if constexpr (kOrder == Order::numbers) {
-    return hn::Gt(candidate, best);
-  } else {
-    return beats_mask(candidate, best);
-  }
-}
-
 /// One row over its own taps, into values and, where asked for, the tap that won, as a number.
 /// kTaps 0: as many as there are.
 template <class T, bool kIds, int kTaps, Order kOrder>
@@ -114,7 +72,7 @@ struct MaxReducer {
   HWY_INLINE void meet(State& s, hn::Vec<Wide<T>> candidate, hn::Vec<Wide<T>> tap) {
     sum = hn::Add(sum, candidate);
     const auto wins = wins_over<kOrder>(candidate, s.best);
-    s.best = hn::IfThenElse(wins, candidate, s.best);
+    s.best = winner_of<kOrder>(wins, candidate, s.best);
     if constexpr (kIds) {
       s.id = hn::IfThenElse(wins, tap, s.id);
     }
@@ -309,7 +267,7 @@ class MaxForward {
         const T* values = sources[l].values + i;
         const auto candidate = hn::LoadU(d, values);
         const auto wins = wins_over<kOrder>(candidate, best);
-        best = hn::IfThenElse(wins, candidate, best);
+        best = winner_of<kOrder>(wins, candidate, best);
         if constexpr (kIds) {
           id = hn::IfThenElse(
               wins, hn::Add(hn::LoadU(d, values + ids), hn::Set(d, sources[l].base)), id);
@@ -628,7 +586,7 @@ HWY_INLINE bool max_position(
         id[v] = tap;
       } else {
         const auto wins = wins_over<kOrder>(candidate, best[v]);
-        best[v] = hn::IfThenElse(wins, candidate, best[v]);
+        best[v] = winner_of<kOrder>(wins, candidate, best[v]);
         id[v] = hn::IfThenElse(wins, tap, id[v]);
       }
     }
@@ -1019,6 +977,9 @@ std::span<const MaxPoolCandidate<T>> max_pool_candidates() {
       {kF32<T> ? "max_pool_f32_channels" : "max_pool_f64_channels",
        refuse_channels,
        run_channels<T>},
+      {kF32<T> ? "max_pool_f32_planes" : "max_pool_f64_planes",
+       refuse_max_planes,
+       run_max_planes<T>},
       {kF32<T> ? "max_pool_f32_rows" : "max_pool_f64_rows", refuse_rows, run_rows<T>},
       {kF32<T> ? "max_pool_f32_generic" : "max_pool_f64_generic", refuse_generic, run_generic<T>},
       {kF32<T> ? "max_pool_f32_spec" : "max_pool_f64_spec", accept, run_spec<T>},

@@ -1,0 +1,263 @@
+// Groups: how they are found, what the verifier refuses, and that pieces have the bits of the
+// whole.
+#include <fenestra/graph/fuse.hpp>
+#include <fenestra/graph/simplify.hpp>
+#include <fenestra/graph/testing_test.hpp>
+#include <fenestra/nn/models.hpp>
+
+#include <gtest/gtest.h>
+
+namespace fenestra::graph {
+namespace {
+
+ErrorCode code_of(const auto& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::none;
+}
+
+/// A layer, its loss and the gradient by its input: two chains, with a weight gradient in between.
+Graph layer_graph() {
+  Builder<double> builder;
+  const auto x = builder.input({4, 1, 4, 4}, "x");
+  const auto w = builder.parameter({1, 1, 1, 1}, "w");
+  const auto v = builder.parameter({1, 1, 1, 1}, "v");
+  const auto y = max_pool(relu(conv(relu(conv(x, w)), v)), {.kernel = 2});
+  builder.output(sum(y), "loss");
+  const std::size_t first[] = {0};
+  const NodeId wrt[] = {w.node(), v.node()};
+  return simplify(reverse(builder.graph(), first, wrt, Seed::one));
+}
+
+TEST(ReadSoon, AnInputGradientStandsBeforeItsReader) {
+  const Graph graph = layer_graph();
+  EXPECT_EQ(to_string(graph), "");
+  const Graph ordered = read_soon(graph);
+  verify(ordered);
+  EXPECT_EQ(to_string(ordered), "");
+}
+
+TEST(Fuse, AConvolutionItsActivationAndItsPoolBecomeAGroup) {
+  Builder<double> builder;
+  const auto x = builder.input({5, 1, 4, 4}, "x");
+  const auto w = builder.parameter({2, 1, 3, 3}, "w");
+  const auto b = builder.parameter({2}, "b");
+  const auto y = max_pool(relu(conv(x, w, b, {.padding = 1})), {.kernel = 2});
+  builder.output(y, "y");
+  // The sum over the samples needs all of them: no member, and nothing after it is.
+  builder.output(exp(sum(y, {.axes = {0}})), "z");
+  const Graph fused = fuse(builder.graph(), kSmallestPieces);
+  verify(fused);
+  EXPECT_EQ(to_string(fused), "");
+}
+
+TEST(Fuse, AChainOfElementwiseOperationsBecomesAGroup) {
+  Builder<double> builder;
+  const auto x = builder.input({6, 3}, "x");
+  const auto scales = builder.parameter({3, 1}, "scales");
+  const auto columns = reshape(x, {6, 3, 1});
+  builder.output(tanh(add(mul(columns, scales), columns)), "y");
+  FuseOptions options = kSmallestPieces;
+  options.cache_bytes = 2 * (3 * 3 * sizeof(double) + 1);  // two samples of the sum
+  const Graph fused = fuse(builder.graph(), options);
+  verify(fused);
+  EXPECT_EQ(to_string(fused), "");
+}
+
+TEST(Fuse, LeavesAloneWhatMovesLittle) {
+  Builder<double> builder;
+  builder.output(tanh(exp(builder.input({6, 3}, "x"))), "y");
+  EXPECT_EQ(fuse(builder.graph(), kSmallestPieces).groups().size(), 1u);
+  EXPECT_TRUE(fuse(builder.graph(), {}).groups().empty());
+}
+
+// --- The verifier ------------------------------
+
+/// %2 and %3 treat samples one by one; %4 does not, and %5 reads %3 whole.
+Graph group_graph() {
+  Builder<double> builder;
+  const auto x = builder.input({4, 4}, "x");
+  const auto w = builder.input({4, 4}, "w");
+  const auto a = exp(x);
+  const auto b = tanh(a);
+  builder.output(sum(b, {.axes = {0}}), "sum");
+  builder.output(matmul(w, b), "y");
+  return builder.graph();
+}
+
+ErrorCode code_of_group(Group group) {
+  Graph graph = group_graph();
+  graph.add_group(std::move(group));
+  return code_of([&] { verify(graph); });
+}
+
+TEST(Verify, RefusesGroupsThatCannotRunInPieces) {
+  EXPECT_EQ(code_of_group({{2, 3}, 4, 2}), ErrorCode::none);
+  EXPECT_EQ(code_of_group({{}, 4, 2}), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of_group({{2, 3}, 4, 0}), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of_group({{1, 2}, 4, 2}), ErrorCode::foreign_variable) << "an input";
+  EXPECT_EQ(code_of_group({{2, 99}, 4, 2}), ErrorCode::foreign_variable) << "no node";
+  EXPECT_EQ(code_of_group({{2, 3}, 8, 2}), ErrorCode::shape_mismatch) << "other samples";
+  EXPECT_EQ(code_of_group({{2, 3, 4}, 4, 2}), ErrorCode::shape_mismatch) << "sums samples";
+  EXPECT_EQ(code_of_group({{3, 5}, 4, 2}), ErrorCode::foreign_variable) << "reads one whole";
+}
+
+// --- The same bits ------------------------------
+
+/// What a form gives, run twice so that what is written in place counts, and what it is given
+/// then holds.
+std::vector<Tensor<double>> results_of(const Program<double>& program,
+                                       ProgramForm form,
+                                       std::vector<Tensor<double>> values,
+                                       const std::vector<Tensor<Index>>& data) {
+  std::vector<Given> given;
+  std::size_t value = 0;
+  std::size_t index = 0;
+  for (const NodeId id : program.plan(form).given()) {
+    if (program.plan(form).graph().node(id).type == DataType::index) {
+      given.emplace_back(data[index++]);
+    } else {
+      given.emplace_back(values[value++]);
+    }
+  }
+  Context<double> context(program);
+  std::vector<Tensor<double>> results = program.execute_new(form, context, given);
+  for (const Tensor<double>& again : program.execute_new(form, context, given)) {
+    results.push_back(again);
+  }
+  results.insert(results.end(), values.begin(), values.end());
+  return results;
+}
+
+/// `compiled` takes options: pieces in one, two and three lanes against no groups at all.
+template <class F>
+void expect_same_bits(const F& compiled,
+                      ProgramForm form,
+                      const std::vector<Tensor<double>>& values,
+                      const std::vector<Tensor<Index>>& data = {},
+                      const FuseOptions& fuse = kSmallestPieces) {
+  const std::vector<Tensor<double>> needed =
+      results_of(compiled(CompileOptions{.fuse = std::nullopt}), form, values, data);
+  for (const int lanes : {1, 2, 3}) {
+    const Program<double> program = compiled(CompileOptions{.threads = lanes, .fuse = fuse});
+    EXPECT_FALSE(program.plan(form).loops().empty());
+    EXPECT_EQ(results_of(program, form, values, data), needed) << lanes << " lanes";
+  }
+}
+
+template <class Model>
+constexpr auto kForward = [](const auto& parameters, const auto& x) {
+  using V = std::remove_cvref_t<decltype(x)>;
+  return Model::template forward<V>(std::span<const V>(parameters), x);
+};
+
+template <class Model>
+std::vector<Tensor<double>> parameters_of() {
+  Random random(1);
+  return Model::template initial<double>(random);
+}
+
+/// Values, then one more for each of `more`.
+std::vector<Tensor<double>> with_samples_of(std::vector<Tensor<double>> values,
+                                            const std::vector<Shape>& more) {
+  for (const Shape& shape : more) {
+    values.push_back(sample_tensor<double>(shape, static_cast<int>(values.size())));
+  }
+  return values;
+}
+
+TEST(Pieces, ALeNetLearnsTheSame) {
+  const auto parameters = parameters_of<nn::LeNet5>();
+  const auto loss = [](const auto& p, const auto& x, const auto& labels) {
+    return cross_entropy(kForward<nn::LeNet5>(p, x), labels);
+  };
+  const Shape x{5, 1, 28, 28};
+  std::vector<Tensor<double>> values = with_samples_of(parameters, {x});
+  values.emplace_back(Shape{}, 0.1);
+  expect_same_bits(
+      [&](const CompileOptions& options) {
+        return compile_step<double>(SgdUpdate{}, loss, parameters, x, DataShape{{5}}, options);
+      },
+      ProgramForm::run,
+      values,
+      {Tensor<Index>({5}, {0, 9, 3, 3, 5})});
+}
+
+TEST(Pieces, ALeNetDerivesTheSame) {
+  const auto parameters = parameters_of<nn::LeNet5>();
+  const Shape x{3, 1, 28, 28};
+  const auto compiled = [&](CompileOptions options) {
+    options.vjp = true;
+    options.jvp = true;
+    return compile<double>(kForward<nn::LeNet5>, parameters, x, options);
+  };
+  const auto values = with_samples_of(parameters, {x});
+  std::vector<Shape> dots = nn::LeNet5::parameters();
+  dots.push_back(x);
+  expect_same_bits(compiled, ProgramForm::run, values);
+  expect_same_bits(compiled, ProgramForm::vjp, with_samples_of(values, {{3, 10}}));
+  expect_same_bits(compiled, ProgramForm::jvp, with_samples_of(values, dots));
+}
+
+TEST(Pieces, AUNetLearnsTheSame) {
+  const auto parameters = parameters_of<nn::UNet>();
+  const auto loss = [](const auto& p, const auto& x, const auto& mask) {
+    return bce_with_logits(kForward<nn::UNet>(p, x), mask);
+  };
+  const Shape x{3, 3, 8, 8};
+  const Shape mask{3, 1, 8, 8};
+  std::vector<Tensor<double>> values = with_samples_of(parameters, {x, mask});
+  values.emplace_back(Shape{}, 0.1);
+  expect_same_bits(
+      [&](const CompileOptions& options) {
+        return compile_step<double>(SgdUpdate{}, loss, parameters, x, mask, options);
+      },
+      ProgramForm::run,
+      values);
+}
+
+TEST(Pieces, AResidualNetworkInfersTheSame) {
+  const auto parameters = parameters_of<nn::ResNet18>();
+  const auto statistics = nn::ResNet18::initial_statistics<double>();
+  const auto infer = [](const auto& p, const auto& s, const auto& x) {
+    using V = std::remove_cvref_t<decltype(x)>;
+    return nn::ResNet18::infer<V>(std::span<const V>(p), std::span<const V>(s), x);
+  };
+  const Shape x{3, 3, 32, 32};
+  std::vector<Tensor<double>> values = parameters;
+  values.insert(values.end(), statistics.begin(), statistics.end());
+  expect_same_bits(
+      [&](const CompileOptions& options) {
+        return compile<double>(infer, parameters, statistics, x, options);
+      },
+      ProgramForm::run,
+      with_samples_of(values, {x}));
+}
+
+TEST(Pieces, TheLastPieceMayBeSmaller) {
+  const auto model = [](const auto& x, const auto& w) {
+    return max_pool(relu(conv(x, w, {.padding = 1})), {.kernel = 2});
+  };
+  const Shape x{5, 2, 6, 6};
+  const Shape w{3, 2, 3, 3};
+  // The convolution reads 2 and writes 3 channels of 36 doubles; a byte more is its share of w.
+  FuseOptions fuse = kSmallestPieces;
+  fuse.cache_bytes = 2 * (5 * 36 * sizeof(double) + 1);
+  const auto compiled = [&](CompileOptions options) {
+    options.vjp = true;
+    return compile<double>(model, x, w, options);
+  };
+  const Plan plan = Plan(compiled({.threads = 1, .fuse = fuse}).plan().graph());
+  ASSERT_EQ(plan.loops().size(), 1u);
+  EXPECT_EQ(plan.loops()[0].piece, 2);
+  EXPECT_NE(plan.steps()[0].rest, nullptr);
+  const auto values = with_samples_of({}, {x, w});
+  expect_same_bits(compiled, ProgramForm::run, values, {}, fuse);
+  expect_same_bits(compiled, ProgramForm::vjp, with_samples_of(values, {{5, 3, 3, 3}}), {}, fuse);
+}
+
+}  // namespace
+}  // namespace fenestra::graph

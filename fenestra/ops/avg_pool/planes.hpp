@@ -1,0 +1,13 @@
+// The candidate of average pooling for planes with short rows. Internal.
+#pragma once
+
+#include <fenestra/ops/avg_pool/kernels.hpp>
+
+namespace fenestra::pooling {
+
+const char* refuse_avg_planes(const AvgPoolProblem& problem);
+
+template <class T>
+void run_avg_planes(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept;
+
+}  // namespace fenestra::pooling

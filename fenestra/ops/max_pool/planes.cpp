@@ -1,0 +1,411 @@
+// Max pooling of planes with short rows: values and winners from planes stored by phase, and the
+// winners' scatter from windows stored with none around them. Not the gather, nor padding that
+// counts as zero.
+#include <fenestra/kernels/simd.hpp>
+
+#include <fenestra/ops/max_pool/planes.hpp>
+#include <fenestra/ops/pool_planes.hpp>
+
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fenestra/ops/max_pool/planes.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <fenestra/ops/max_pool/winners-inl.hpp>
+#include <fenestra/ops/pool_planes-inl.hpp>
+#include <hwy/highway.h>
+
+#ifndef FENESTRA_MAX_POOL_PLANES_CALL
+#define FENESTRA_MAX_POOL_PLANES_CALL
+namespace fenestra::pooling {
+
+template <class T>
+struct MaxPlanesCall {
+  Plan plan;
+  PlaneLayout layout;
+  bool padded;  ///< forward: some window looks outside
+  MaxPoolArguments<T> args;
+};
+
+}  // namespace fenestra::pooling
+#endif  // FENESTRA_MAX_POOL_PLANES_CALL
+
+HWY_BEFORE_NAMESPACE();
+namespace fenestra::pooling {
+namespace HWY_NAMESPACE {
+
+/// Loads winners as numbers.
+template <class T>
+struct WinnerLoad {
+  HWY_INLINE hn::Vec<Wide<T>> operator()(const WinnerTap* from) const {
+    return load_winners(Wide<T>(), from);
+  }
+  HWY_INLINE T number(const WinnerTap* from) const { return static_cast<T>(*from); }
+};
+
+template <class T, bool kIds>
+class MaxPlanesForward {
+ public:
+  explicit MaxPlanesForward(const MaxPlanesCall<T>& call)
+      : call_(call), l_(call.layout), t_(call.layout) {}
+
+  void carve(Carver& carver) {
+    t_.carve(carver);
+    stored_ = carver.take<T>(l_.phases() * l_.phase_size);
+    first_ = carver.take<T>(kIds && call_.padded ? l_.phase_size : 0);
+    offsets_ = carver.take<Index>(call_.plan.windows.taps());
+    edge_ = carver.take<T>(Copy::edge_size(l_));
+  }
+  void start() {
+    t_.start();
+    for (Index r = 0; r < t_.rows.begin[1]; ++r) {
+      for (Index c = 0; c < t_.columns.begin[1]; ++c) {
+        const PlaneTables::Tap& row = t_.rows.taps[r];
+        const PlaneTables::Tap& column = t_.columns.taps[c];
+        offsets_[row.tap * l_.last().a.kernel + column.tap] =
+            (row.phase * l_.last().phases + column.phase) * l_.phase_size + row.distance +
+            column.distance;
+      }
+    }
+  }
+  void start_block(Index block) {
+    t_.start_block(call_.plan, block);
+    fill(stored_, l_.phases() * l_.phase_size, kLowest);
+    if (kIds && call_.padded) {
+      list_first();
+    }
+  }
+  void run(Index plane, Index planes) {
+    const T* end = call_.args.in + call_.plan.planes * call_.plan.source_plane_size();
+    const Copy copy(l_, t_, end, kLowest, edge_);
+    const bool numbers = copy(call_.args.in + plane * call_.plan.source_plane_size(),
+                              call_.plan.source_plane_size(),
+                              planes,
+                              stored_);
+    const Index to = plane * call_.plan.dest_plane_size() + t_.dest_begin;
+    const Index taps = call_.plan.windows.taps();
+    if (HWY_UNLIKELY(!numbers)) {
+      reduce<0, Order::exact>(planes, to);
+    } else if (taps == 4) {
+      reduce<4, Order::numbers>(planes, to);
+    } else if (taps == 9) {
+      reduce<9, Order::numbers>(planes, to);
+    } else {
+      reduce<0, Order::numbers>(planes, to);
+    }
+  }
+
+ private:
+  using Copy = PlaneCopy<T, T, PlainLoad<T>, true>;
+  static constexpr T kLowest = -std::numeric_limits<T>::infinity();
+
+  template <int kTaps, Order kOrder>
+  HWY_INLINE void reduce(Index planes, Index to) const {
+    const Wide<T> d;
+    const Index taps = kTaps > 0 ? kTaps : call_.plan.windows.taps();
+    const T* stored = stored_;
+    const T* first = kIds && call_.padded ? first_ : nullptr;
+    const Index* offsets = offsets_;
+    T* y = call_.args.out + to;
+    WinnerTap* winners = kIds ? call_.args.winners_out + to : nullptr;
+    for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) HWY_ATTR {
+      auto best = hn::LoadU(d, stored + offsets[0] + at);
+      auto id = hn::Zero(d);
+      if (kIds && first != nullptr) {
+        id = hn::LoadU(d, first + at);
+      }
+      FENESTRA_UNROLL
+      for (Index t = 1; t < taps; ++t) {
+        const auto candidate = hn::LoadU(d, stored + offsets[t] + at);
+        const auto wins = wins_over<kOrder>(candidate, best);
+        best = winner_of<kOrder>(wins, candidate, best);
+        if constexpr (kIds) {  // a later winner has the greater number
+          id = hn::Max(id, hn::IfThenElseZero(wins, hn::Set(d, static_cast<T>(t))));
+        }
+      }
+      store_part(d, best, y + i, left);
+      if constexpr (kIds) {
+        store_winners(d, id, winners + i, left);
+      }
+    });
+  }
+  /// The first tap of each window that sees a real cell: it wins where nothing beats -infinity.
+  void list_first() {
+    const Index rows = t_.dest_numbers / l_.last().dest();
+    const Index first_row = t_.dest_begin / l_.last().dest();
+    for (Index row = 0; row < rows; ++row) {
+      Index rest = first_row + row;
+      Index outer = 0;
+      Index taps = 1;
+      for (int axis = l_.rank - 2; axis >= 0; --axis) {
+        const WindowAxis& a = l_.axes[axis].a;
+        outer += first_real(a, rest % a.out) * taps;
+        taps *= a.kernel;
+        rest /= a.out;
+      }
+      for (Index o = 0; o < l_.last().dest(); ++o) {
+        first_[t_.dest_rows[row].at + o] =
+            static_cast<T>(outer * l_.last().a.kernel + first_real(l_.last().a, o));
+      }
+    }
+    for (Index plane = 1; plane < l_.planes_per_group; ++plane) {
+      std::copy(first_, first_ + l_.block_size, first_ + plane * l_.block_size);
+    }
+  }
+  static Index first_real(const WindowAxis& a, Index o) {
+    const Window window = a.window(o);
+    return window.first < 0 ? ceil_div(-window.first, window.step) : 0;
+  }
+
+  const MaxPlanesCall<T>& call_;
+  const PlaneLayout& l_;
+  PlaneTables t_;
+  T* stored_ = nullptr;
+  T* first_ = nullptr;
+  Index* offsets_ = nullptr;
+  T* edge_ = nullptr;
+};
+
+/// x_bar: each cell adds y_bar of the windows it won, in the order of the windows.
+template <class T>
+class MaxPlanesScatter {
+ public:
+  explicit MaxPlanesScatter(const MaxPlanesCall<T>& call)
+      : call_(call), l_(call.layout), t_(call.layout) {}
+
+  void carve(Carver& carver) {
+    t_.carve(carver);
+    y_bar_ = carver.take<T>(l_.phase_size);
+    ids_ = carver.take<T>(l_.phase_size);
+    sources_ = carver.take<Source>(call_.plan.windows.taps());
+    begin_ = carver.take<Index>(l_.row_classes() * l_.last().dest_classes() + 1);
+    edge_ = carver.take<T>(ValueCopy::edge_size(l_));
+    winner_edge_ = carver.take<WinnerTap>(WinnerCopy::edge_size(l_));
+  }
+  void start() {
+    t_.start();
+    Index next = 0;
+    Index list = 0;
+    for (Index row_class = 0; row_class < l_.row_classes(); ++row_class) {
+      for (Index column_class = 0; column_class < l_.last().dest_classes(); ++column_class) {
+        begin_[list++] = next;
+        for (Index r = t_.rows.begin[row_class]; r < t_.rows.begin[row_class + 1]; ++r) {
+          for (Index c = t_.columns.begin[column_class]; c < t_.columns.begin[column_class + 1];
+               ++c) {
+            const PlaneTables::Tap& row = t_.rows.taps[r];
+            const PlaneTables::Tap& column = t_.columns.taps[c];
+            sources_[next++] = {row.distance + column.distance,
+                                static_cast<T>(row.tap * l_.last().a.kernel + column.tap)};
+          }
+        }
+      }
+    }
+    begin_[list] = next;
+  }
+  void start_block(Index block) {
+    t_.start_block(call_.plan, block);
+    fill(y_bar_, l_.phase_size, T(0));
+    fill(ids_, l_.phase_size, T(-1));
+  }
+  void run(Index plane, Index planes) const {
+    const Index size = call_.plan.source_plane_size();
+    const Index all = call_.plan.planes * size;
+    const ValueCopy copy_values(l_, t_, call_.args.in + all, T(0), edge_);
+    copy_values(call_.args.in + plane * size, size, planes, y_bar_);
+    const WinnerCopy copy_winners(l_, t_, call_.args.winners_in + all, T(-1), winner_edge_);
+    copy_winners(call_.args.winners_in + plane * size, size, planes, ids_);
+    T* out = call_.args.out + plane * call_.plan.dest_plane_size() + t_.dest_begin;
+    for_cell_rows(l_, t_, planes, [&](Index row_class, Index at, Index to, Index left) HWY_ATTR {
+      store_row(row_class, at, out + to, left);
+    });
+  }
+
+ private:
+  struct Source {
+    Index offset;
+    T tap;
+  };
+  using ValueCopy = PlaneCopy<T, T, PlainLoad<T>, false>;
+  using WinnerCopy = PlaneCopy<T, WinnerTap, WinnerLoad<T>, false>;
+
+  /// The sum over the windows that cells of one class won. kSources 0: as many as there are.
+  template <int kSources>
+  class Won {
+   public:
+    HWY_INLINE Won(const MaxPlanesScatter& op, const Index* begin, Index at)
+        : y_bar_(op.y_bar_ + at),
+          ids_(op.ids_ + at),
+          sources_(op.sources_ + begin[0]),
+          count_(kSources > 0 ? kSources : begin[1] - begin[0]) {}
+    HWY_INLINE hn::Vec<Wide<T>> operator()(Index i) const {
+      const Wide<T> d;
+      auto sum = hn::Zero(d);
+      FENESTRA_UNROLL
+      for (Index s = 0; s < (kSources > 0 ? kSources : count_); ++s) {
+        const Index from = sources_[s].offset + i;
+        const auto mine = hn::Eq(hn::LoadU(d, ids_ + from), hn::Set(d, sources_[s].tap));
+        sum = hn::Add(sum, hn::IfThenElseZero(mine, hn::LoadU(d, y_bar_ + from)));
+      }
+      return sum;
+    }
+
+   private:
+    const T* y_bar_;
+    const T* ids_;
+    const Source* sources_;
+    Index count_;
+  };
+
+  void store_row(Index row_class, Index at, T* to, Index left) const {
+    const Index n = l_.last().dest();
+    const Index classes = l_.last().dest_classes();
+    const Index* begin = begin_ + row_class * classes;
+    if (classes == 1) {
+      begin[1] - begin[0] == 9 ? store_ones(n, to, left, Won<9>(*this, begin, at))
+                               : store_ones(n, to, left, Won<0>(*this, begin, at));
+      return;
+    }
+    if (classes > 2) {
+      for (Index c = 0; c < classes; ++c) {
+        store_class(n, c, classes, to, Won<0>(*this, begin + c, at));
+      }
+      return;
+    }
+    // Unrolled are the counts of 2x2 and 3x3 windows.
+    const auto pairs = [&](auto even, auto odd) HWY_ATTR {
+      store_pairs(n,
+                  to,
+                  left,
+                  Won<decltype(even)::value>(*this, begin, at),
+                  Won<decltype(odd)::value>(*this, begin + 1, at));
+    };
+    const Index even = begin[1] - begin[0];
+    const Index odd = begin[2] - begin[1];
+    if (even == 1 && odd == 1) {
+      pairs(Count<1>(), Count<1>());
+    } else if (even == 1 && odd == 2) {
+      pairs(Count<1>(), Count<2>());
+    } else if (even == 2 && odd == 1) {
+      pairs(Count<2>(), Count<1>());
+    } else if (even == 2 && odd == 4) {
+      pairs(Count<2>(), Count<4>());
+    } else if (even == 4 && odd == 2) {
+      pairs(Count<4>(), Count<2>());
+    } else {
+      pairs(Count<0>(), Count<0>());
+    }
+  }
+  template <int kCount>
+  using Count = std::integral_constant<int, kCount>;
+
+  const MaxPlanesCall<T>& call_;
+  const PlaneLayout& l_;
+  PlaneTables t_;
+  T* y_bar_ = nullptr;
+  T* ids_ = nullptr;
+  Source* sources_ = nullptr;
+  Index* begin_ = nullptr;
+  T* edge_ = nullptr;
+  WinnerTap* winner_edge_ = nullptr;
+};
+
+template <class T>
+void max_planes(const MaxPlanesCall<T>& call, Index begin, Index end) {
+  const auto run = [&](auto op) { run_plane_groups(call.plan, call.layout, op, begin, end); };
+  if (call.plan.to_cells) {
+    run(MaxPlanesScatter<T>(call));
+  } else if (call.args.winners_out != nullptr) {
+    run(MaxPlanesForward<T, true>(call));
+  } else {
+    run(MaxPlanesForward<T, false>(call));
+  }
+}
+
+void max_planes_f32(const MaxPlanesCall<float>& c, Index b, Index e) { max_planes(c, b, e); }
+void max_planes_f64(const MaxPlanesCall<double>& c, Index b, Index e) { max_planes(c, b, e); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fenestra::pooling
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fenestra::pooling {
+
+HWY_EXPORT(max_planes_f32);
+HWY_EXPORT(max_planes_f64);
+
+namespace {
+
+/// The best instruction set of this machine.
+void run_on(const MaxPlanesCall<float>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_planes_f32)(call, begin, end);
+}
+void run_on(const MaxPlanesCall<double>& call, Index begin, Index end) {
+  HWY_DYNAMIC_DISPATCH(max_planes_f64)(call, begin, end);
+}
+
+/// A stored window takes its value and its winner.
+template <class T>
+PlaneLayout layout_of(const Plan& plan) {
+  return {plan, static_cast<Index>(sizeof(T)) * (plan.to_cells ? 2 : 1)};
+}
+
+bool looks_outside(const WindowAxis& a) {
+  return a.pad_low > 0 || a.window(a.out - 1).cell(a.kernel - 1) >= a.in;
+}
+
+/// True where some window sees no real cell: only those that start outside can.
+bool has_empty_window(const WindowAxis& a) {
+  for (Index o = 0; o < std::min(ceil_div(a.pad_low, a.stride), a.out); ++o) {
+    if (real_taps(a.window(o), a.in) == 0) {
+      return true;
+    }
+  }
+  return a.window(a.out - 1).first >= a.in;
+}
+
+}  // namespace
+
+const char* refuse_max_planes(const MaxPoolProblem& problem) {
+  if (problem.direction == MaxPoolDirection::gather) {
+    return "forward and scatter only";
+  }
+  const bool scatter = problem.direction == MaxPoolDirection::scatter;
+  const Plan plan(problem.geometry.pool, scatter);
+  if (!has_regular_planes(plan)) {
+    return "needs channels first and windows of equal size";
+  }
+  if (!layout_of<double>(plan).fits) {
+    return "rows are long enough for themselves";
+  }
+  if (scatter) {
+    return nullptr;
+  }
+  if (problem.geometry.pad_cells == PadCells::zero) {
+    return "padding counts as zero";
+  }
+  for (int axis = 0; axis < plan.windows.rank(); ++axis) {
+    if (has_empty_window(plan.windows[axis])) {
+      return "a window has no cell";
+    }
+  }
+  return nullptr;
+}
+
+template <class T>
+void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+  const Plan plan(problem.geometry.pool, problem.direction == MaxPoolDirection::scatter);
+  bool padded = false;
+  for (int axis = 0; axis < plan.windows.rank(); ++axis) {
+    padded = padded || looks_outside(plan.windows[axis]);
+  }
+  const MaxPlanesCall<T> call{plan, layout_of<T>(plan), padded, args};
+  for_plane_groups(plan, call.layout, [&](Index b, Index e) { run_on(call, b, e); });
+}
+
+template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<float>&) noexcept;
+template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<double>&) noexcept;
+
+}  // namespace fenestra::pooling
+#endif  // HWY_ONCE

@@ -1,0 +1,13 @@
+// The candidate of max pooling for planes with short rows. Internal.
+#pragma once
+
+#include <fenestra/ops/max_pool/kernels.hpp>
+
+namespace fenestra::pooling {
+
+const char* refuse_max_planes(const MaxPoolProblem& problem);
+
+template <class T>
+void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept;
+
+}  // namespace fenestra::pooling
