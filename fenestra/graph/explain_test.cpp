@@ -183,12 +183,67 @@ TEST(Report, RefusesTimesOfAnotherPlan) {
 
 TEST(Explain, TextHasStepsGroupsPlacesAndTotals) {
   const Program<double> program(small_graph(), in_pieces());
-  EXPECT_EQ(program.explain(), "");
+  EXPECT_EQ(program.explain(),
+            "run\n"
+            "\n"
+            "given and constant\n"
+            "  %0  input      x  f64 (4, 6)  192 B\n"
+            "  %1  parameter  w  f64 (6,)     48 B\n"
+            "\n"
+            "steps\n"
+            "  node  operation  reads  result      layout  kernel  bytes  place     multiply-adds\n"
+            "+ 4 pieces of 1 sample, 2 lanes of 64 B @192\n"
+            "| %2    mul        x w    f64 (4, 6)  -       -       192 B  lane @0               -\n"
+            "| %3    exp        %2     f64 (4, 6)  -       -       192 B  @0                    -\n"
+            "  %4    scale      w      f64 (6,)    -       -        48 B  given 1               -\n"
+            "  %6    sum_to     %3     f64 (1,)    -       -         8 B  output 0              -\n"
+            "\n"
+            "outputs\n"
+            "  total  %6  ()\n"
+            "  w      %4  (6,)  over %1\n"
+            "\n"
+            "operation  steps  multiply-adds  share\n"
+            "mul            1              -  0.0 %\n"
+            "exp            1              -  0.0 %\n"
+            "scale          1              -  0.0 %\n"
+            "sum_to         1              -  0.0 %\n"
+            "\n"
+            "steps          4 (1 group)\n"
+            "multiply-adds  0\n"
+            "arena          320 bytes (320 B, 384 B without reuse)\n"
+            "constants      0 bytes\n");
 }
 
 TEST(Explain, GraphvizDrawsAFramePerGroupAndAnEdgePerRead) {
   const Program<double> program(small_graph(), in_pieces());
-  EXPECT_EQ(program.explain(ProgramForm::run, ExplainFormat::dot), "");
+  EXPECT_EQ(program.explain(ProgramForm::run, ExplainFormat::dot),
+            "digraph plan {\n"
+            "  label=\"run\"; labelloc=t; fontname=\"Helvetica\";\n"
+            "  node [shape=box, style=filled, fillcolor=\"#ffffff\", fontname=\"Helvetica\", "
+            "fontsize=11];\n"
+            "  edge [fontname=\"Helvetica\", fontsize=9, color=\"#555555\"];\n"
+            "  n0 [label=\"x\\n"
+            "f64 (4, 6)\", shape=oval, fillcolor=\"#cfe5ff\"];\n"
+            "  n1 [label=\"w\\n"
+            "f64 (6,)\", shape=cylinder, fillcolor=\"#ffe3b8\"];\n"
+            "  subgraph cluster_0 {\n"
+            "    label=\"4 pieces of 1 sample, 2 lanes of 64 B\"; style=\"rounded,filled\"; "
+            "color=\"#3a7d44\"; fillcolor=\"#e7f4e4\";\n"
+            "    n2 [label=\"%2 mul\"];\n"
+            "    n3 [label=\"%3 exp\"];\n"
+            "  }\n"
+            "  n4 [label=\"%4 scale\"];\n"
+            "  n6 [label=\"%6 sum_to\"];\n"
+            "  n0 -> n2 [label=\"(4, 6)\"];\n"
+            "  n1 -> n2 [label=\"(6,)\"];\n"
+            "  n2 -> n3 [label=\"(4, 6)\"];\n"
+            "  n1 -> n4 [label=\"(6,)\"];\n"
+            "  n3 -> n6 [label=\"(24,)\"];\n"
+            "  output0 [label=\"total\\n"
+            "()\", shape=box, peripheries=2, fillcolor=\"#e2d8f3\"];\n"
+            "  n6 -> output0 [label=\"()\"];\n"
+            "  n4 -> n1 [label=\"replaces\", style=dotted, constraint=false];\n"
+            "}\n");
 }
 
 TEST(Explain, APageHasARowForEveryStepAndValue) {

@@ -27,8 +27,6 @@ namespace {
 
 using dnnl::memory;
 
-// Geometries kept: a few networks of 20 convolutions, three directions each.
-constexpr std::size_t kCacheEntries = 256;
 // Samples are passed through blocked layouts in chunks of about this size, so that what a reorder
 // wrote is still in the last-level cache when the convolution reads it.
 constexpr Index kChunkBytes = 8 << 20;
@@ -271,7 +269,7 @@ class PlanCache {
     }
     order_.emplace_front(key, plan);
     index_.emplace(key, order_.begin());
-    if (order_.size() > kCacheEntries) {
+    if (order_.size() > kOnednnPlans) {
       index_.erase(order_.back().first);
       order_.pop_back();
     }

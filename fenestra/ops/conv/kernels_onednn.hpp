@@ -33,6 +33,8 @@ void run_conv_onednn_in_blocks(const ConvProblem& problem,
                                const ConvBlocks& blocks,
                                const ConvArguments<float>& arguments) noexcept;
 
+/// Geometries kept at most: a few networks of 20 convolutions, three directions each.
+inline constexpr std::size_t kOnednnPlans = 256;
 /// Geometries whose primitives are kept, for tests.
 std::size_t onednn_cached();
 
