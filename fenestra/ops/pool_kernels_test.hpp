@@ -104,6 +104,22 @@ inline std::vector<std::string> tails(Index width) {
   return texts;
 }
 
+/// Problems with short rows: planes that are cut into blocks, that are taken together with a last
+/// group that is not full, and of other ranks.
+inline std::vector<std::string> planes() {
+  return {"x=2x2x300x30 kernel=3 stride=2 padding=1",
+          "x=1x2x301x29 kernel=2,3 stride=1,2 padding=1,0",
+          "x=1x1x500x37 kernel=3 stride=3 padding=1 ceil_mode=true",
+          "x=1x1x700x13 kernel=2,2 stride=3,3 dilation=4,5",
+          "x=1x101x10x10 kernel=2",
+          "x=1x203x5x6 kernel=3 stride=1 padding=1",
+          "x=1x67x9x7 kernel=3,2 stride=2 padding=1,0 dilation=1,2",
+          "x=1x3x20x21x22 kernel=2",
+          "x=1x2x9x40x17 kernel=3 stride=2,2,1 padding=1",
+          "x=1x2x5x6x7x8 kernel=2 stride=1,2,2,2 padding=1,0,1,0",
+          "x=1x300x19 kernel=3 stride=2 padding=1 batched=true"};
+}
+
 /// NaN and infinities in every place of a row, one at a time: f(text, place, special).
 template <class T, class F>
 void special_places(const F& f) {

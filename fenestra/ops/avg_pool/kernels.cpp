@@ -3,7 +3,7 @@
 // Forward, each source row is summed over its own taps once, then the summed rows of a window are,
 // then one division. The adjoint is the same with windows and cells exchanged: y_bar is summed over
 // the windows of each cell along the row, then across rows; where all windows have one divisor the
-// sum is divided, else every share is.
+// sum is divided, else every share is. Short rows are in planes.cpp.
 #include <fenestra/kernels/simd.hpp>
 
 #include <fenestra/ops/avg_pool/divisors.hpp>
@@ -501,7 +501,7 @@ std::span<const AvgPoolCandidate<T>> avg_pool_candidates() {
        refuse_channels,
        run_channels<T>},
       {kF32<T> ? "avg_pool_f32_planes" : "avg_pool_f64_planes",
-       refuse_avg_planes,
+       refuse_avg_planes<T>,
        run_avg_planes<T>},
       {kF32<T> ? "avg_pool_f32_rows" : "avg_pool_f64_rows", refuse_rows, run_rows<T>},
       {kF32<T> ? "avg_pool_f32_generic" : "avg_pool_f64_generic", accept, run_generic<T>},

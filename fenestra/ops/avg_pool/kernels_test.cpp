@@ -100,6 +100,14 @@ TYPED_TEST(AvgPoolKernels, StayWithinTheBoundAtEveryWidthAndChannelCount) {
   }
 }
 
+TYPED_TEST(AvgPoolKernels, StayWithinTheBoundWherePlanesAreCutOrTakenTogether) {
+  Random random(25);
+  for (const std::string& text : planes()) {
+    compare_random<TypeParam>(random, AvgPool::parse(text));
+    compare_random<TypeParam>(random, AvgPool::parse(text + " count_include_pad=false"));
+  }
+}
+
 TYPED_TEST(AvgPoolKernels, PassOnNanAndInfinitiesFromEveryLaneAndTail) {
   using T = TypeParam;
   Random random(23);

@@ -32,6 +32,23 @@ HWY_BEFORE_NAMESPACE();
 namespace fenestra::pooling {
 namespace HWY_NAMESPACE {
 
+/// Divides by a number of cells. By a power of two it multiplies, which rounds the same.
+template <class T>
+class Division {
+ public:
+  explicit HWY_INLINE Division(Index divisor)
+      : multiplies_((divisor & (divisor - 1)) == 0),
+        by_(hn::Set(Wide<T>(),
+                    multiplies_ ? T(1) / static_cast<T>(divisor) : static_cast<T>(divisor))) {}
+  HWY_INLINE hn::Vec<Wide<T>> operator()(hn::Vec<Wide<T>> v) const {
+    return multiplies_ ? hn::Mul(v, by_) : hn::Div(v, by_);
+  }
+
+ private:
+  bool multiplies_;
+  hn::Vec<Wide<T>> by_;
+};
+
 /// The sum of runs at several distances. kCount 0: as many as there are.
 template <class T, int kCount>
 class RunSum {
@@ -70,7 +87,13 @@ class AvgPlanes {
         l_(call.layout),
         t_(call.layout),
         to_cells_(call.plan.to_cells),
-        uniform_(call.divisors.uniform != 0) {}
+        uniform_(call.divisors.uniform != 0) {
+    // A share of a cell that one window sees is the same divided before it is spread.
+    for (int axis = 0; to_cells_ && axis < l_.rank; ++axis) {
+      divides_last_ =
+          divides_last_ || (uniform_ && l_.axes[axis].a.span() > l_.axes[axis].a.stride);
+    }
+  }
 
   void carve(Carver& carver) {
     t_.carve(carver);
@@ -96,7 +119,7 @@ class AvgPlanes {
     t_.start_block(call_.plan, block);
     fill(stored_, l_.phases() * l_.phase_size, T(0));
     if (!uniform_) {
-      to_cells_ ? list_source_divisors(block) : list_divisors();
+      to_cells_ ? list_source_divisors() : list_divisors();
     }
   }
   void run(Index plane, Index planes) const {
@@ -105,7 +128,7 @@ class AvgPlanes {
     copy(call_.args.in + plane * size, size, planes, stored_);
     T* out = call_.args.out + plane * call_.plan.dest_plane_size() + t_.dest_begin;
     if (to_cells_) {
-      if (!uniform_) {
+      if (!divides_last_) {
         divide_stored(planes);
       }
       sum_columns(planes);
@@ -156,9 +179,9 @@ class AvgPlanes {
     const Wide<T> d;
     const RunSum<T, kRows> sum(sums_, row_offsets_, t_.rows.begin[1]);
     if (uniform_) {
-      const auto divisor = hn::Set(d, static_cast<T>(call_.divisors.uniform));
+      const Division<T> divide(call_.divisors.uniform);
       for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) HWY_ATTR {
-        store_part(d, hn::Div(sum(at), divisor), y + i, left);
+        store_part(d, divide(sum(at)), y + i, left);
       });
     } else {
       const T* divisors = divisors_;
@@ -183,11 +206,11 @@ class AvgPlanes {
   HWY_INLINE void store_row(Index begin, Index count, Index at, T* to, Index left) const {
     const Index n = l_.last().dest();
     const Index classes = l_.last().dest_classes();
-    const T divisor = uniform_ ? static_cast<T>(call_.divisors.uniform) : T(1);
+    const Division<T> divide(divides_last_ ? call_.divisors.uniform : 1);
     const auto share = [&](Index column_class) HWY_ATTR {
       return Share<kRows>{
           RunSum<T, kRows>(sums_ + column_class * l_.phase_size + at, row_offsets_ + begin, count),
-          hn::Set(Wide<T>(), divisor)};
+          divide};
     };
     if (classes == 1) {
       store_ones(n, to, left, share(0));
@@ -202,15 +225,18 @@ class AvgPlanes {
   template <int kRows>
   struct Share {
     RunSum<T, kRows> sum;
-    hn::Vec<Wide<T>> divisor;
-    HWY_INLINE hn::Vec<Wide<T>> operator()(Index i) const { return hn::Div(sum(i), divisor); }
+    Division<T> divide;
+    HWY_INLINE hn::Vec<Wide<T>> operator()(Index i) const { return divide(sum(i)); }
   };
 
   void divide_stored(Index planes) const {
     const Wide<T> d;
     const Index n = planes * l_.block_size;
+    const Division<T> divide(uniform_ ? call_.divisors.uniform : 1);
     for (Index i = 0; i < n; i += lanes(d)) {
-      hn::StoreU(hn::Div(hn::LoadU(d, stored_ + i), hn::LoadU(d, divisors_ + i)), d, stored_ + i);
+      const auto y_bar = hn::LoadU(d, stored_ + i);
+      hn::StoreU(
+          uniform_ ? divide(y_bar) : hn::Div(y_bar, hn::LoadU(d, divisors_ + i)), d, stored_ + i);
     }
   }
   /// The divisor of each window where it is computed.
@@ -223,7 +249,7 @@ class AvgPlanes {
     repeat_divisors();
   }
   /// The divisor of each window where it is stored.
-  void list_source_divisors(Index) {
+  void list_source_divisors() {
     fill(divisors_, l_.phase_size, T(1));
     const PlaneTables::SourceRun& run = t_.source_runs[0];
     for (Index row = 0; row < t_.source_row_count; ++row) {
@@ -250,6 +276,7 @@ class AvgPlanes {
   PlaneTables t_;
   const bool to_cells_;
   const bool uniform_;
+  bool divides_last_ = false;  ///< adjoint: sums, not shares, are divided
   T* stored_ = nullptr;
   T* sums_ = nullptr;
   T* divisors_ = nullptr;
@@ -296,12 +323,15 @@ PlaneLayout layout_of(const Plan& plan) {
 
 }  // namespace
 
+template <class T>
 const char* refuse_avg_planes(const AvgPoolProblem& problem) {
   const Plan plan(problem.geometry.pool, problem.direction == AvgPoolDirection::input_grad);
-  if (!has_regular_planes(plan)) {
-    return "needs channels first and windows of equal size";
+  if (const char* reason = refuse_planes(plan); reason != nullptr) {
+    return reason;
   }
-  return layout_of<double>(plan).fits ? nullptr : "rows are long enough for themselves";
+  return has_short_rows(plan, sizeof(T)) && layout_of<T>(plan).fits
+             ? nullptr
+             : "rows are long enough by themselves";
 }
 
 template <class T>
@@ -311,6 +341,8 @@ void run_avg_planes(const AvgPoolProblem& problem, const AvgPoolArguments<T>& ar
   for_plane_groups(plan, call.layout, [&](Index b, Index e) { run_on(call, b, e); });
 }
 
+template const char* refuse_avg_planes<float>(const AvgPoolProblem&);
+template const char* refuse_avg_planes<double>(const AvgPoolProblem&);
 template void run_avg_planes(const AvgPoolProblem&, const AvgPoolArguments<float>&) noexcept;
 template void run_avg_planes(const AvgPoolProblem&, const AvgPoolArguments<double>&) noexcept;
 

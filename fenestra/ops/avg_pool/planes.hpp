@@ -5,6 +5,7 @@
 
 namespace fenestra::pooling {
 
+template <class T>
 const char* refuse_avg_planes(const AvgPoolProblem& problem);
 
 template <class T>

@@ -4,7 +4,8 @@
 // rows of a window are. The scatter asks every cell which of its windows it won, so nothing is
 // filled with zeros first and no two threads write one cell. `channels` does the same across the
 // channels of a position, `whole` reduces planes that are one window, `generic` is left with bins
-// of unequal size. All follow one rule in every lane: the first cell that no later one beats.
+// of unequal size; `planes`, for short rows, is in planes.cpp. All follow one rule in every lane:
+// the first cell that no later one beats.
 #include <fenestra/kernels/simd.hpp>
 
 #include <fenestra/ops/max_pool/kernels.hpp>
@@ -474,19 +475,15 @@ class MaxScatterDirect {
     const Index from = inside_.begin * inner_;
     const Index even = found[0];
     const Index odd = found[1];
-    // Unrolled are the counts that 2x2 and 3x3 windows have.
+    // Unrolled is 2x2; where windows overlap, planes are faster unless rows are very long.
     if (n == 0) {
       // every cell is at an end
     } else if (a_.stride == 1) {
-      even == 9 ? ones<9>(even, from, n, to) : ones<0>(even, from, n, to);
+      ones(even, from, n, to);
     } else if (even == 1 && odd == 1) {
-      pairs<1, 1>(even, odd, from, n, to);
-    } else if (even == 2 && odd == 1) {
-      pairs<2, 1>(even, odd, from, n, to);
-    } else if (even == 4 && odd == 2) {
-      pairs<4, 2>(even, odd, from, n, to);
+      pairs<1>(even, odd, from, n, to);
     } else {
-      pairs<0, 0>(even, odd, from, n, to);
+      pairs<0>(even, odd, from, n, to);
     }
     ends(links, count, plane_at, row);
   }
@@ -510,19 +507,18 @@ class MaxScatterDirect {
     }
     return sum;
   }
-  template <int kCount>
   HWY_INLINE void ones(Index count, Index from, Index n, T* to) const {
     const Wide<T> d;
     for_exact(d, n, [&](Index i, Index) HWY_ATTR {
-      hn::StoreU(won<kCount>(sources_[0], count, from + i), d, to + from + i);
+      hn::StoreU(won<0>(sources_[0], count, from + i), d, to + from + i);
     });
   }
-  template <int kEven, int kOdd>
+  template <int kCount>
   HWY_INLINE void pairs(Index even, Index odd, Index from, Index n, T* to) const {
     const Wide<T> d;
     for_exact(d, n, [&](Index i, Index) HWY_ATTR {
-      hn::StoreInterleaved2(won<kEven>(sources_[0], even, from + i),
-                            won<kOdd>(sources_[1], odd, from + i),
+      hn::StoreInterleaved2(won<kCount>(sources_[0], even, from + i),
+                            won<kCount>(sources_[1], odd, from + i),
                             d,
                             to + 2 * (from + i));
     });
@@ -978,7 +974,7 @@ std::span<const MaxPoolCandidate<T>> max_pool_candidates() {
        refuse_channels,
        run_channels<T>},
       {kF32<T> ? "max_pool_f32_planes" : "max_pool_f64_planes",
-       refuse_max_planes,
+       refuse_max_planes<T>,
        run_max_planes<T>},
       {kF32<T> ? "max_pool_f32_rows" : "max_pool_f64_rows", refuse_rows, run_rows<T>},
       {kF32<T> ? "max_pool_f32_generic" : "max_pool_f64_generic", refuse_generic, run_generic<T>},

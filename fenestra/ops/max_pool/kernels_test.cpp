@@ -169,6 +169,19 @@ TYPED_TEST(MaxPoolKernels, AgreeWithTheSpecificationAtEveryWidthAndChannelCount)
   }
 }
 
+TYPED_TEST(MaxPoolKernels, AgreeWithTheSpecificationWherePlanesAreCutOrTakenTogether) {
+  Random random(15);
+  for (const std::string& text : planes()) {
+    const MaxPoolGeometry g = MaxPool::parse(text);
+    Data<TypeParam> data = random_data<TypeParam>(random, g);
+    compare_all(g, data);
+    for (TypeParam& v : data.x) {  // among finite numbers other code runs
+      v = std::isfinite(v) ? v : TypeParam(0);
+    }
+    compare_all(g, data);
+  }
+}
+
 TYPED_TEST(MaxPoolKernels, TreatNanAndInfinitiesAlikeInEveryLaneAndTail) {
   using T = TypeParam;
   const T infinity = std::numeric_limits<T>::infinity();

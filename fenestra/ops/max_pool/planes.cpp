@@ -103,7 +103,7 @@ class MaxPlanesForward {
   template <int kTaps, Order kOrder>
   HWY_INLINE void reduce(Index planes, Index to) const {
     const Wide<T> d;
-    const Index taps = kTaps > 0 ? kTaps : call_.plan.windows.taps();
+    [[maybe_unused]] const Index taps = call_.plan.windows.taps();
     const T* stored = stored_;
     const T* first = kIds && call_.padded ? first_ : nullptr;
     const Index* offsets = offsets_;
@@ -115,13 +115,22 @@ class MaxPlanesForward {
       if (kIds && first != nullptr) {
         id = hn::LoadU(d, first + at);
       }
-      FENESTRA_UNROLL
-      for (Index t = 1; t < taps; ++t) {
+      const auto meet = [&](Index t) HWY_ATTR {
         const auto candidate = hn::LoadU(d, stored + offsets[t] + at);
         const auto wins = wins_over<kOrder>(candidate, best);
         best = winner_of<kOrder>(wins, candidate, best);
         if constexpr (kIds) {  // a later winner has the greater number
           id = hn::Max(id, hn::IfThenElseZero(wins, hn::Set(d, static_cast<T>(t))));
+        }
+      };
+      if constexpr (kTaps > 0) {
+        FENESTRA_UNROLL
+        for (int t = 1; t < kTaps; ++t) {
+          meet(t);
+        }
+      } else {
+        for (Index t = 1; t < taps; ++t) {
+          meet(t);
         }
       }
       store_part(d, best, y + i, left);
@@ -202,6 +211,10 @@ class MaxPlanesScatter {
       }
     }
     begin_[list] = next;
+    are_single_pairs_ = l_.last().dest_classes() == 2;
+    for (Index i = 0; i < list; ++i) {
+      are_single_pairs_ = are_single_pairs_ && begin_[i + 1] - begin_[i] == 1;
+    }
   }
   void start_block(Index block) {
     t_.start_block(call_.plan, block);
@@ -216,6 +229,12 @@ class MaxPlanesScatter {
     const WinnerCopy copy_winners(l_, t_, call_.args.winners_in + all, T(-1), winner_edge_);
     copy_winners(call_.args.winners_in + plane * size, size, planes, ids_);
     T* out = call_.args.out + plane * call_.plan.dest_plane_size() + t_.dest_begin;
+    if (are_single_pairs_) {
+      for_cell_rows(l_, t_, planes, [&](Index row_class, Index at, Index to, Index left) HWY_ATTR {
+        store_row_pairs<Won<1>>(begin_ + 2 * row_class, at, out + to, left);
+      });
+      return;
+    }
     for_cell_rows(l_, t_, planes, [&](Index row_class, Index at, Index to, Index left) HWY_ATTR {
       store_row(row_class, at, out + to, left);
     });
@@ -229,20 +248,47 @@ class MaxPlanesScatter {
   using ValueCopy = PlaneCopy<T, T, PlainLoad<T>, false>;
   using WinnerCopy = PlaneCopy<T, WinnerTap, WinnerLoad<T>, false>;
 
-  /// The sum over the windows that cells of one class won. kSources 0: as many as there are.
+  /// The sum over the windows that cells of one class won, their number a constant.
   template <int kSources>
   class Won {
    public:
     HWY_INLINE Won(const MaxPlanesScatter& op, const Index* begin, Index at)
-        : y_bar_(op.y_bar_ + at),
-          ids_(op.ids_ + at),
-          sources_(op.sources_ + begin[0]),
-          count_(kSources > 0 ? kSources : begin[1] - begin[0]) {}
+        : y_bar_(op.y_bar_ + at), ids_(op.ids_ + at) {
+      FENESTRA_UNROLL
+      for (int s = 0; s < kSources; ++s) {
+        offsets_[s] = op.sources_[begin[0] + s].offset;
+        taps_[s] = op.sources_[begin[0] + s].tap;
+      }
+    }
     HWY_INLINE hn::Vec<Wide<T>> operator()(Index i) const {
       const Wide<T> d;
       auto sum = hn::Zero(d);
       FENESTRA_UNROLL
-      for (Index s = 0; s < (kSources > 0 ? kSources : count_); ++s) {
+      for (int s = 0; s < kSources; ++s) {
+        const auto mine = hn::Eq(hn::LoadU(d, ids_ + offsets_[s] + i), hn::Set(d, taps_[s]));
+        sum = hn::Add(sum, hn::IfThenElseZero(mine, hn::LoadU(d, y_bar_ + offsets_[s] + i)));
+      }
+      return sum;
+    }
+
+   private:
+    const T* y_bar_;
+    const T* ids_;
+    Index offsets_[kSources];
+    T taps_[kSources];
+  };
+  /// The same for any number.
+  class WonAny {
+   public:
+    HWY_INLINE WonAny(const MaxPlanesScatter& op, const Index* begin, Index at)
+        : y_bar_(op.y_bar_ + at),
+          ids_(op.ids_ + at),
+          sources_(op.sources_ + begin[0]),
+          count_(begin[1] - begin[0]) {}
+    HWY_INLINE hn::Vec<Wide<T>> operator()(Index i) const {
+      const Wide<T> d;
+      auto sum = hn::Zero(d);
+      for (Index s = 0; s < count_; ++s) {
         const Index from = sources_[s].offset + i;
         const auto mine = hn::Eq(hn::LoadU(d, ids_ + from), hn::Set(d, sources_[s].tap));
         sum = hn::Add(sum, hn::IfThenElseZero(mine, hn::LoadU(d, y_bar_ + from)));
@@ -257,47 +303,40 @@ class MaxPlanesScatter {
     Index count_;
   };
 
+  template <class Even, class Odd = Even>
+  HWY_INLINE void store_row_pairs(const Index* begin, Index at, T* to, Index left) const {
+    store_pairs(l_.last().dest(), to, left, Even(*this, begin, at), Odd(*this, begin + 1, at));
+  }
   void store_row(Index row_class, Index at, T* to, Index left) const {
     const Index n = l_.last().dest();
     const Index classes = l_.last().dest_classes();
     const Index* begin = begin_ + row_class * classes;
     if (classes == 1) {
       begin[1] - begin[0] == 9 ? store_ones(n, to, left, Won<9>(*this, begin, at))
-                               : store_ones(n, to, left, Won<0>(*this, begin, at));
+                               : store_ones(n, to, left, WonAny(*this, begin, at));
       return;
     }
     if (classes > 2) {
       for (Index c = 0; c < classes; ++c) {
-        store_class(n, c, classes, to, Won<0>(*this, begin + c, at));
+        store_class(n, c, classes, to, WonAny(*this, begin + c, at));
       }
       return;
     }
-    // Unrolled are the counts of 2x2 and 3x3 windows.
-    const auto pairs = [&](auto even, auto odd) HWY_ATTR {
-      store_pairs(n,
-                  to,
-                  left,
-                  Won<decltype(even)::value>(*this, begin, at),
-                  Won<decltype(odd)::value>(*this, begin + 1, at));
-    };
+    // Unrolled are the counts of 3x3 windows.
     const Index even = begin[1] - begin[0];
     const Index odd = begin[2] - begin[1];
-    if (even == 1 && odd == 1) {
-      pairs(Count<1>(), Count<1>());
-    } else if (even == 1 && odd == 2) {
-      pairs(Count<1>(), Count<2>());
+    if (even == 1 && odd == 2) {
+      store_row_pairs<Won<1>, Won<2>>(begin, at, to, left);
     } else if (even == 2 && odd == 1) {
-      pairs(Count<2>(), Count<1>());
+      store_row_pairs<Won<2>, Won<1>>(begin, at, to, left);
     } else if (even == 2 && odd == 4) {
-      pairs(Count<2>(), Count<4>());
+      store_row_pairs<Won<2>, Won<4>>(begin, at, to, left);
     } else if (even == 4 && odd == 2) {
-      pairs(Count<4>(), Count<2>());
+      store_row_pairs<Won<4>, Won<2>>(begin, at, to, left);
     } else {
-      pairs(Count<0>(), Count<0>());
+      store_row_pairs<WonAny>(begin, at, to, left);
     }
   }
-  template <int kCount>
-  using Count = std::integral_constant<int, kCount>;
 
   const MaxPlanesCall<T>& call_;
   const PlaneLayout& l_;
@@ -305,7 +344,8 @@ class MaxPlanesScatter {
   T* y_bar_ = nullptr;
   T* ids_ = nullptr;
   Source* sources_ = nullptr;
-  Index* begin_ = nullptr;
+  Index* begin_ = nullptr;         ///< of the sources of each class of a row and of a column
+  bool are_single_pairs_ = false;  ///< stride 2 in rows, and one window over every cell
   T* edge_ = nullptr;
   WinnerTap* winner_edge_ = nullptr;
 };
@@ -367,17 +407,18 @@ bool has_empty_window(const WindowAxis& a) {
 
 }  // namespace
 
+template <class T>
 const char* refuse_max_planes(const MaxPoolProblem& problem) {
   if (problem.direction == MaxPoolDirection::gather) {
     return "forward and scatter only";
   }
   const bool scatter = problem.direction == MaxPoolDirection::scatter;
   const Plan plan(problem.geometry.pool, scatter);
-  if (!has_regular_planes(plan)) {
-    return "needs channels first and windows of equal size";
+  if (const char* reason = refuse_planes(plan); reason != nullptr) {
+    return reason;
   }
-  if (!layout_of<double>(plan).fits) {
-    return "rows are long enough for themselves";
+  if (!has_short_rows(plan, sizeof(T)) || !layout_of<T>(plan).fits) {
+    return "rows are long enough by themselves";
   }
   if (scatter) {
     return nullptr;
@@ -404,6 +445,8 @@ void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& ar
   for_plane_groups(plan, call.layout, [&](Index b, Index e) { run_on(call, b, e); });
 }
 
+template const char* refuse_max_planes<float>(const MaxPoolProblem&);
+template const char* refuse_max_planes<double>(const MaxPoolProblem&);
 template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<float>&) noexcept;
 template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<double>&) noexcept;
 

@@ -5,6 +5,7 @@
 
 namespace fenestra::pooling {
 
+template <class T>
 const char* refuse_max_planes(const MaxPoolProblem& problem);
 
 template <class T>
