@@ -107,11 +107,12 @@ std::string steps_text(const Report& report) {
 std::string outputs_text(const Report& report) {
   Rows rows;
   for (const ReportOutput& output : report.outputs) {
-    rows.push_back({output.name,
-                    reference(output.source),
-                    to_string(output.shape),
-                    (output.overwrites != kNoNode ? "over " + reference(output.overwrites) : "") +
-                        (output.is_copied ? ", copied" : "")});
+    std::string remark = output.is_copied ? "copied at the end" : "";
+    if (output.overwrites != kNoNode) {
+      remark = "over " + reference(output.overwrites) + (remark.empty() ? "" : ", " + remark);
+    }
+    rows.push_back(
+        {output.name, reference(output.source), to_string(output.shape), std::move(remark)});
   }
   return "outputs\n" + columns(rows, 2);
 }

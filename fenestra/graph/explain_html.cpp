@@ -72,7 +72,9 @@ std::string tiles(const Report& report) {
   text += tile("multiply-adds", short_count(report.multiply_adds), grouped(report.multiply_adds));
   text += tile("steps",
                grouped(static_cast<std::int64_t>(report.steps.size())),
-               counted(members, "step") + " in " + counted(report.groups.size(), "group"));
+               members == 0
+                   ? "each on its own"
+                   : counted(members, "step") + " in " + counted(report.groups.size(), "group"));
   text += tile("arena",
                bytes_text(report.arena_bytes),
                bytes_text(report.bytes_without_reuse) +
