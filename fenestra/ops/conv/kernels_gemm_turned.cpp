@@ -12,8 +12,8 @@ namespace {
 
 using kernels::PanelRange;
 
-// Elements of x turned at a time: they stay in the second-level cache or near it.
-constexpr Index kTurned = Index{1} << 18;
+// Elements of x turned at a time: the more, the more rarely sums are loaded and stored.
+constexpr Index kTurned = Index{1} << 20;
 // Fewer rows than this do not pay for turning.
 constexpr Index kFewRows = 12;
 
@@ -43,8 +43,10 @@ class TurnedWeightGrad {
         kernels::scratch_caller_2,
         static_cast<std::size_t>(taps_ + most_samples() * most_rows() * row_cells_));
     offsets_ = tap_shift_ + taps_;
-    T* sums = kernels::scratch<T>(kernels::scratch_caller_3,
-                                  static_cast<std::size_t>(g_.group_out() * columns));
+    const bool at_once = most_samples() == g_.batch && most_rows() == g_.windows[0].out;
+    T* sums = at_once ? nullptr
+                      : kernels::scratch<T>(kernels::scratch_caller_3,
+                                            static_cast<std::size_t>(g_.group_out() * columns));
     bool first = true;
     for (Index n = 0; n < g_.batch; n += most_samples()) {
       for (Index o = 0; o < g_.windows[0].out; o += most_rows()) {
@@ -53,11 +55,19 @@ class TurnedWeightGrad {
                  o,
                  std::min(o + most_rows(), g_.windows[0].out)};
         turn();
-        multiply(columns, sums, first);
+        if (at_once) {
+          multiply(columns, {.object = this, .store = store_tile});
+        } else {
+          multiply(columns, {.data = sums, .row_stride = columns, .accumulate = !first});
+        }
         first = false;
       }
     }
-    store(columns, sums);
+    if (!at_once) {
+      fenestra::parallel_for(g_.group_out(), 8, [&](Index begin, Index end) {
+        store_tile(this, {begin, end, 0, columns}, sums + begin * columns, columns);
+      });
+    }
   }
 
  private:
@@ -172,15 +182,15 @@ class TurnedWeightGrad {
     }
   }
 
-  /// sums (co x (block, tap, channel)) += y_bar (co x cells) * patches
-  void multiply(Index columns, T* sums, bool first) {
+  /// product (co x (block, tap, channel)) = y_bar (co x cells) * patches
+  void multiply(Index columns, const kernels::Product<T>& product) {
     kernels::gemm<T>({g_.group_out(), columns, samples() * rows() * row_cells_},
                      {.access = kernels::LeftAccess::rows,
                       .object = this,
                       .row_starts = sample_rows,
                       .segment = rows() * row_cells_},
                      {.object = this, .pack = pack_panels, .find = find_panel},
-                     {.data = sums, .row_stride = columns, .accumulate = !first});
+                     product);
   }
 
   /// Rows of y_bar: one segment per sample.
@@ -214,21 +224,31 @@ class TurnedWeightGrad {
     }
   }
 
-  /// From (block, tap, channel) to (channel, tap).
-  void store(Index columns, const T* sums) const {
-    T* out = arguments_.out + group_ * g_.group_out() * g_.group_in() * taps_;
-    fenestra::parallel_for(g_.group_out(), 8, [&](Index begin, Index end) {
-      for (Index co = begin; co < end; ++co) {
-        for (Index block = 0; block < blocks_; ++block) {
-          kernels::transpose(sums + co * columns + block * taps_ * width_,
-                             width_,
-                             taps_,
-                             std::min(width_, g_.group_in() - block * width_),
-                             out + (co * g_.group_in() + block * width_) * taps_,
-                             taps_);
-        }
+  /// From (block, tap, channel) to (channel, tap); columns are whole panels.
+  static void store_tile(const void* object,
+                         const kernels::TileRange& range,
+                         const T* tile,
+                         Index ld) {
+    const auto& self = *static_cast<const TurnedWeightGrad*>(object);
+    const Index width = self.width_;
+    const Index channels = self.g_.group_in();
+    const Index end = range.j1 / width;
+    for (Index co = range.i0; co < range.i1; ++co, tile += ld) {
+      T* out =
+          self.arguments_.out + (self.group_ * self.g_.group_out() + co) * channels * self.taps_;
+      for (Index panel = range.j0 / width; panel < end;) {
+        const Index block = panel / self.taps_;
+        const Index tap = panel % self.taps_;
+        const Index count = std::min(end - panel, self.taps_ - tap);
+        kernels::transpose(tile + panel * width - range.j0,
+                           width,
+                           count,
+                           std::min(width, channels - block * width),
+                           out + block * width * self.taps_ + tap,
+                           self.taps_);
+        panel += count;
       }
-    });
+    }
   }
 
   const ConvGeometry& g_;

@@ -14,9 +14,9 @@ namespace fenestra::detail {
 template <class T>
 bool turning_pays(const ConvGeometry& g);
 
-/// Scratch of the calling thread: at most 256 Ki elements of x with their padding (or the rows that
+/// Scratch of the calling thread: at most 1 Mi elements of x with their padding (or the rows that
 /// one row of windows along the first axis sees, where these are more), an address per cell of
-/// them, and once the group's weight gradient.
+/// them, and, where x takes several such parts, once the group's weight gradient.
 template <class T>
 void weight_grad_turned(const ConvGeometry& g, const ConvArguments<T>& arguments, Index group);
 
