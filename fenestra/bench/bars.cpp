@@ -82,10 +82,8 @@ std::vector<Bar> judge(const std::vector<Result>& results) {
     if (r.memory && r.torch_memory) {
       count(memory, *r.memory / *r.torch_memory, label);
     }
-    if (r.direction == 'C' || r.direction == 'P') {
-      if (const Result* eager = find(results, r, r.direction == 'C' ? 'S' : 'I', r.threads)) {
-        count(compiled, eager->ours / r.ours, label);
-      }
+    if (const auto ratio = r.against_eager()) {
+      count(compiled, *ratio, label);
     }
     if (r.what.has("dense") && r.plain) {
       count(dense, r.ours / *r.plain, label);

@@ -83,6 +83,7 @@ std::optional<double> Result::against_plain() const { return ratio(plain, ours);
 std::optional<double> Result::against_torch() const { return ratio(torch, ours); }
 
 std::optional<double> Result::against_strict() const { return ratio(strict, ours); }
+std::optional<double> Result::against_eager() const { return ratio(eager, ours); }
 
 std::optional<double> Result::against_best() const {
   if (plain && torch) {

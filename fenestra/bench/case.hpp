@@ -31,6 +31,9 @@ struct Case {
 /// Throws `bad_problem` with the line that does not parse.
 std::vector<Case> read_cases(const std::string& file);
 
+/// Whether the direction is one of a compiled model.
+constexpr bool is_compiled(char direction) { return direction == 'C' || direction == 'P'; }
+
 /// One case in one direction, batch and number of threads. Seconds are medians.
 struct Result {
   Case what;
@@ -39,14 +42,13 @@ struct Result {
   int threads = 1;
   std::string problem;
   std::string kernel;  ///< that ran, with the instruction set
-  double flops = 0;
-  double bytes = 0;  ///< each operand once
   double ours = 0;
-  double limit = 0;             ///< of the machine: flops at peak, or bytes at copy speed
+  double limit = 0;             ///< of the machine: flops at peak, or bytes at copy speed; 0: none
   std::optional<double> plain;  ///< oneDNN, plain tensors in and out
   std::optional<double> any;    ///< oneDNN in its own layout, reorders not counted
   std::optional<double> torch;
   std::optional<double> strict;        ///< ours under Numerics::strict, where `ours` is fast
+  std::optional<double> eager;         ///< ours uncompiled, where `ours` is compiled
   std::optional<double> memory;        ///< bytes a compiled training step takes at most
   std::optional<double> torch_memory;  ///< the same of torch
 
@@ -55,6 +57,7 @@ struct Result {
   std::optional<double> against_torch() const;
   std::optional<double> against_best() const;
   std::optional<double> against_strict() const;
+  std::optional<double> against_eager() const;
   std::string label() const;
 };
 

@@ -4,8 +4,8 @@
 //   make bench QUICK=1      the cases tagged `quick` at batch 4, about a minute
 //   fenestra_bench --only "3x3 64" --threads 1 --json FILE
 //
-// Ours, oneDNN's two forms and torch take turns within a case, so that a machine that slows down
-// slows all of them; figures are medians. The machine's limits are measured first.
+// Everybody who is compared takes turns within a case, the machine's limit among them, so that a
+// machine that slows down slows all of them; figures are medians.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/bench/bars.hpp>
 #include <fenestra/bench/case.hpp>
@@ -39,18 +39,17 @@ struct Options {
 struct Machine {
   std::map<int, double> f32;
   std::map<int, double> f64;
-
-  /// 0 where neither operations nor bytes are known, as of whole models.
-  double limit(const Result& r) const {
-    if (r.flops == 0 && r.bytes == 0) {
-      return 0;
-    }
-    if (r.flops == 0) {
-      return r.bytes / copy_speed(static_cast<std::size_t>(r.bytes), r.threads);
-    }
-    return r.flops / (r.what.is_double() ? f64 : f32).at(r.threads);
-  }
 };
+
+/// Seconds that the machine needs at least, measured now; 0 where neither operations nor bytes are
+/// known, as of whole models.
+double limit_of(const Work& work, bool is_double, int threads) {
+  if (work.flops > 0) {
+    return work.flops / (is_double ? peak_flops<double>(threads) : peak_flops<float>(threads));
+  }
+  return work.bytes > 0 ? work.bytes / copy_speed(static_cast<std::size_t>(work.bytes), threads)
+                        : 0;
+}
 
 Machine measure_machine(const Options& options) {
   Machine machine;
@@ -77,8 +76,8 @@ Result measure(const Case& what,
                int threads,
                const Options& options,
                TorchPeer& torch) {
-  const Effort effort = options.quick ? Effort{.seconds = 0.02, .runs = 3, .longest = 0.25}
-                                      : Effort{.seconds = 0.08, .runs = 3, .longest = 1.0};
+  const Effort effort = options.quick ? Effort{.seconds = 0.005, .runs = 1, .longest = 0.1}
+                                      : Effort{.seconds = 0.02, .runs = 1, .longest = 0.5};
   set_threads(threads);
   Result r;
   r.what = what;
@@ -89,26 +88,36 @@ Result measure(const Case& what,
 
   const Work ours =
       make_ours(what, direction, r.problem, what.is_fast() ? Numerics::fast : Numerics::strict);
+  // What ours is held against of our own.
   const Work strict =
       what.is_fast() ? make_ours(what, direction, r.problem, Numerics::strict) : Work{};
+  const Work eager =
+      is_compiled(direction) && !what.is_fast()
+          ? make_ours(what, direction == 'C' ? 'S' : 'I', r.problem, Numerics::strict)
+          : Work{};
   const OnednnWork onednn =
       options.no_onednn ? OnednnWork{} : make_onednn(what, direction, r.problem, threads);
-  std::vector<double> ours_times, strict_times, torch_times;
+  std::vector<double> ours_times, strict_times, eager_times, torch_times, limits;
   std::vector<double> onednn_times[3];
-  const std::function<void()>* forms[3] = {
-      &onednn.plain, &onednn.with_reorders, &onednn.own_layout};
-  const int rounds = options.quick ? 1 : 2;  // turns of each contestant
-  for (int round = 0; round < rounds; ++round) {
-    sample(ours.run, effort, ours_times);
-    if (strict.run) {
-      sample(strict.run, effort, strict_times);
-    }
-    for (int i = 0; i < 3; ++i) {
-      if (*forms[i]) {
-        sample(*forms[i], effort, onednn_times[i]);
+  const std::pair<const std::function<void()>*, std::vector<double>*> contestants[] = {
+      {&ours.run, &ours_times},
+      {&strict.run, &strict_times},
+      {&eager.run, &eager_times},
+      {&onednn.plain, &onednn_times[0]},
+      {&onednn.with_reorders, &onednn_times[1]},
+      {&onednn.own_layout, &onednn_times[2]}};
+  constexpr int kTurns = 5;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (const auto& [run, times] : contestants) {
+      if (*run) {
+        sample(*run, effort, *times);
       }
     }
     torch.sample(what, direction, r.problem, threads, effort, torch_times);
+    limits.push_back(limit_of(ours, what.is_double(), threads));
+    if (ours_times.front() > effort.longest) {
+      break;
+    }
   }
   if (ours.memory) {
     r.memory = ours.memory;
@@ -116,9 +125,8 @@ Result measure(const Case& what,
   }
 
   r.kernel = ours.kernel;
-  r.flops = ours.flops;
-  r.bytes = ours.bytes;
   r.ours = median(ours_times);
+  r.limit = median(limits);
   for (int i = 0; i < 2; ++i) {
     if (!onednn_times[i].empty()) {
       const double seconds = median(onednn_times[i]);
@@ -130,6 +138,9 @@ Result measure(const Case& what,
   }
   if (!strict_times.empty()) {
     r.strict = median(strict_times);
+  }
+  if (!eager_times.empty()) {
+    r.eager = median(eager_times);
   }
   if (!torch_times.empty()) {
     r.torch = median(torch_times);
@@ -171,7 +182,10 @@ void print(const Result& r) {
               number(r.against_plain(), 6, 2).c_str(),
               number(r.against_torch(), 6, 2).c_str(),
               r.kernel.c_str(),
-              r.strict ? (", " + number(r.against_strict(), 0, 2) + " x strict").c_str() : "");
+              (r.strict  ? ", " + number(r.against_strict(), 0, 2) + " x strict"
+               : r.eager ? ", " + number(r.against_eager(), 0, 2) + " x eager"
+                         : "")
+                  .c_str());
   if (r.memory && r.torch_memory) {
     std::printf(
         "%-33s   peak memory %.1f MB, torch %.1f MB\n", "", *r.memory / 1e6, *r.torch_memory / 1e6);
@@ -233,6 +247,7 @@ nlohmann::json to_json(const std::vector<Result>& results,
                               {"onednn_any", optional(r.any)},
                               {"torch", optional(r.torch)},
                               {"strict", optional(r.strict)},
+                              {"eager", optional(r.eager)},
                               {"memory", optional(r.memory)},
                               {"torch_memory", optional(r.torch_memory)}});
   }
@@ -280,7 +295,6 @@ void run(const Options& options) {
       for (const char direction : what.directions) {
         for (const int threads : options.threads) {
           results.push_back(measure(what, direction, batch, threads, options, torch));
-          results.back().limit = machine.limit(results.back());
           print(results.back());
         }
       }

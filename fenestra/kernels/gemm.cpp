@@ -44,6 +44,11 @@ constexpr Index lanes_of() {
   return static_cast<Index>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
+template <class T>
+Index width_for(Index rows) {
+  return lanes_of<T>() * (rows <= kWideRows ? kWideVectors : kVectors);
+}
+
 /// The way out for tiles with a bias or a ragged right edge: rows of `width` sums.
 template <class T>
 HWY_NOINLINE void finish_tile(const Tile<T>& t,
@@ -175,7 +180,7 @@ class Block {
         rows_(job.panels.begin(panel1) - row0_),
         j0_(j0),
         columns_(j1 - j0),
-        width_(lanes_of<T>() * (job.size.rows <= kWideRows ? kWideVectors : kVectors)),
+        width_(width_for<T>(job.size.rows)),
         b_in_place_(job.b.pack == nullptr && job.b.lane_stride == 1 && panel1 - panel0 <= 2),
         b_streamed_(job.b.pack != nullptr && job.a.access != LeftAccess::packed_block &&
                     rows_ * (job.cuts.size / job.cuts.segment + 1) <= kMostStarts) {
@@ -469,6 +474,8 @@ void turn_f64(
   turn(src, src_stride, rows, columns, dst, dst_stride);
 }
 Index max_rows() { return kMaxRows; }
+Index width_f32(Index rows) { return width_for<float>(rows); }
+Index width_f64(Index rows) { return width_for<double>(rows); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fenestra::kernels
@@ -486,6 +493,8 @@ HWY_EXPORT(pack_matrix_f64);
 HWY_EXPORT(turn_f32);
 HWY_EXPORT(turn_f64);
 HWY_EXPORT(max_rows);
+HWY_EXPORT(width_f32);
+HWY_EXPORT(width_f64);
 
 namespace {
 
@@ -590,6 +599,15 @@ void run_job(Job<T>& job) noexcept {
 }  // namespace
 
 template <class T>
+Index panel_width(Index rows) noexcept {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return HWY_DYNAMIC_DISPATCH(width_f32)(rows);
+  } else {
+    return HWY_DYNAMIC_DISPATCH(width_f64)(rows);
+  }
+}
+
+template <class T>
 void gemm(const GemmSize& size,
           const LeftOperand<T>& a,
           const RightOperand<T>& b,
@@ -655,6 +673,7 @@ void transpose(
 }
 
 #define FENESTRA_INSTANTIATE_GEMM(T)                                                               \
+  template Index panel_width<T>(Index) noexcept;                                                   \
   template void gemm(                                                                              \
       const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, const Product<T>&) noexcept; \
   template void pack_strided(const void*, const PanelRange&, Index, T*);                           \

@@ -99,6 +99,10 @@ struct GemmSize {
   Index depth = 0;
 };
 
+/// Columns of a panel of B in products of so many rows.
+template <class T>
+Index panel_width(Index rows) noexcept;
+
 /// Scratch per thread: one block of B (at most 320 x 512 elements), of A (96 x 320 elements or 8192
 /// row starts) and, with `store`, of C (192 x 512 elements); with `packed`, A once more.
 template <class T>

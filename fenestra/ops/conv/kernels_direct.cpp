@@ -211,11 +211,13 @@ class Correlation {
     PlaneList<T> list;
     T* strip = nullptr;
     T* row_buffer = nullptr;
+    TapPlace* places = nullptr;
     ColumnPhase<T>* phase = nullptr;
     allocate(kernels::scratch_caller_2, [&](Arena& arena) {
       list.cut(arena, planes());
       strip = arena.take<T>(planes() * strip_rows(band_rows_) * pitch());
       row_buffer = arena.take<T>(phases_ > 1 ? phases_ * kTileChannels * phase_[0].width : 0);
+      places = arena.take<TapPlace>(planes() * axes_.row.kernel * axes_.column.kernel);
       phase = arena.take<ColumnPhase<T>>(phases_);
     });
     const Index source_channel = (sample * g_.groups + group) * source_.channels;
@@ -272,6 +274,7 @@ class Correlation {
          .width = target_.width,
          .channel_stride = target_.channel_stride(),
          .row_stride = target_.width,
+         .places = places,
          .row_buffer = row_buffer});
   }
 
@@ -359,12 +362,16 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
   if (!kPeer) {
     return planes <= 32 ? nullptr : "too many channels: the strip leaves the cache";
   }
-  // oneDNN on blocked layouts: 16 @128 D and W 1.2 to 1.4 times faster, F equal; 32 groups of 8 @28
-  // D 1.2 and W 1.4 times faster; 7x7 s2 3 -> 64 W 1.1 times faster.
-  const Index most = sums_cells ? 12 : transposed ? 8 : 16;
+  // oneDNN on blocked layouts: 16 @128 F 1.1 to 1.5 times faster, D and W 1.2 to 1.4 times, 12
+  // channels equal or slower; 32 groups of 8 @28 D 1.2 and W 1.4 times faster; 7x7 s2 3 -> 64 F 1.2
+  // and W 1.1 times faster.
+  const Index most = sums_cells ? 12 : transposed ? 8 : 12;
   const bool backward = sums_cells || transposed;
   if (planes > most || (backward && g.groups > 1) || (sums_cells && g.group_out() > 32)) {
     return "too many channels: a blocked layout pays";
+  }
+  if (!backward && axes.column.stride > 1 && g.group_out() > 32) {
+    return "a stride, and many channels that pay for a blocked layout";
   }
   return nullptr;
 }

@@ -162,6 +162,9 @@ struct TileJob {
   const T* weights;  // of the channel tile
   const RowTap* entry;
   const RowTap* last_entry;
+  const TapPlace* place;  // of the first row
+  const TapPlace* last_place;
+  const T* source;  // from where the places count
   Index source_shift;
   const T* bias;
   T* out;
@@ -174,7 +177,6 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr Index kLanes = lanes_of<T>();
-  const BandJob<T>& b = t.band;
   V acc[kChannels][kRows][kVectors];
   FENESTRA_UNROLL
   for (int c = 0; c < kChannels; ++c) {
@@ -187,41 +189,34 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
       }
     }
   }
-  const Index taps = t.phase.taps;
   const Index shift = t.source_shift;
-  const Index* HWY_RESTRICT offset = t.phase.offset;
-  for (Index p = 0; p < b.planes; ++p) {
-    const T* plane = b.strip + p * b.plane_pitch + column;
-    const T* plane_weights = t.weights + b.weight_plane[p] * b.row_taps * taps * kChannels;
-    for (const RowTap* e = t.entry; e < t.last_entry; ++e) {
-      const T* HWY_RESTRICT source = plane + e->row * b.pitch;
-      const T* HWY_RESTRICT w = plane_weights + e->tap * taps * kChannels;
-      for (Index k = 0; k < taps; ++k, w += kChannels) {
-        const T* HWY_RESTRICT from = source + offset[k];
-        V weight[kChannels];
-        if constexpr (kRows > 1) {
-          FENESTRA_UNROLL
-          for (int c = 0; c < kChannels; ++c) {
-            weight[c] = hn::Set(d, w[c]);
-          }
+  const T* HWY_RESTRICT source = t.source + column;
+  const T* HWY_RESTRICT weights = t.weights;
+  for (const TapPlace* place = t.place; place < t.last_place; ++place) {
+    const T* HWY_RESTRICT from = source + place->source;
+    const T* HWY_RESTRICT w = weights + place->weight * kChannels;
+    V weight[kChannels];
+    if constexpr (kRows > 1) {
+      FENESTRA_UNROLL
+      for (int c = 0; c < kChannels; ++c) {
+        weight[c] = hn::Set(d, w[c]);
+      }
+    }
+    FENESTRA_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      V x[kVectors];
+      FENESTRA_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        x[v] = hn::LoadU(d, from + r * shift + v * kLanes);
+      }
+      FENESTRA_UNROLL
+      for (int c = 0; c < kChannels; ++c) {
+        if constexpr (kRows == 1) {
+          weight[c] = hn::Set(d, w[c]);
         }
         FENESTRA_UNROLL
-        for (int r = 0; r < kRows; ++r) {
-          V x[kVectors];
-          FENESTRA_UNROLL
-          for (int v = 0; v < kVectors; ++v) {
-            x[v] = hn::LoadU(d, from + r * shift + v * kLanes);
-          }
-          FENESTRA_UNROLL
-          for (int c = 0; c < kChannels; ++c) {
-            if constexpr (kRows == 1) {
-              weight[c] = hn::Set(d, w[c]);
-            }
-            FENESTRA_UNROLL
-            for (int v = 0; v < kVectors; ++v) {
-              acc[c][r][v] = hn::MulAdd(weight[c], x[v], acc[c][r][v]);
-            }
-          }
+        for (int v = 0; v < kVectors; ++v) {
+          acc[c][r][v] = hn::MulAdd(weight[c], x[v], acc[c][r][v]);
         }
       }
     }
@@ -373,19 +368,13 @@ void run_columns(const TileJob<T>& t, Index channels, Index rows) {
     const Index v0 = i * vectors / tiles;
     const Index count = (i + 1) * vectors / tiles - v0;
     const TileKind<T>& kind = tile_kind<T>(channels, count);
-    Index row = 0;
     TileJob<T> part = t;
-    for (; row + kind.rows <= rows; row += kind.rows) {
-      part.entry = t.entry + row * (t.last_entry - t.entry);
-      part.last_entry = part.entry + (t.last_entry - t.entry);
+    for (Index row = 0; row < rows;) {
+      part.source = t.source + row * t.source_shift;
       part.out = t.out + row * t.row_stride;
-      kind.all_rows(part, v0 * kLanes, width - v0 * kLanes);
-    }
-    for (; row < rows; ++row) {
-      part.entry = t.entry + row * (t.last_entry - t.entry);
-      part.last_entry = part.entry + (t.last_entry - t.entry);
-      part.out = t.out + row * t.row_stride;
-      kind.one_row(part, v0 * kLanes, width - v0 * kLanes);
+      const bool all = row + kind.rows <= rows;
+      (all ? kind.all_rows : kind.one_row)(part, v0 * kLanes, width - v0 * kLanes);
+      row += all ? kind.rows : 1;
     }
   }
 }
@@ -439,38 +428,67 @@ Index like_rows(const BandJob<T>& b, Index row) {
   return rows;
 }
 
+/// The taps of a row in the order in which they are added; returns the end of the list.
+template <class T>
+TapPlace* list_taps(const BandJob<T>& b,
+                    const ColumnPhase<T>& phase,
+                    const RowTap* entry,
+                    const RowTap* last_entry,
+                    TapPlace* place) {
+  for (Index p = 0; p < b.planes; ++p) {
+    for (const RowTap* e = entry; e < last_entry; ++e) {
+      const Index source = p * b.plane_pitch + e->row * b.pitch;
+      const Index weight = (b.weight_plane[p] * b.row_taps + e->tap) * phase.taps;
+      for (Index k = 0; k < phase.taps; ++k) {
+        *place++ = {source + phase.offset[k], weight + k};
+      }
+    }
+  }
+  return place;
+}
+
 template <class T>
 void run_band(const BandJob<T>& b) {
   const Index tiles = (b.channels + kTileChannels - 1) / kTileChannels;
   const bool direct = b.phases == 1;
-  for (Index i = 0; i < tiles; ++i) {
-    const Index c0 = i * b.channels / tiles;
-    const Index channels = (i + 1) * b.channels / tiles - c0;
-    for (Index row = 0; row < b.rows;) {
-      // Phases are joined row by row, and rows of an input gradient alternate between row taps.
-      const Index rows = direct ? like_rows(b, row) : 1;
+  for (Index row = 0; row < b.rows;) {
+    // Phases are joined row by row, and rows of an input gradient alternate between row taps.
+    const Index rows = direct ? like_rows(b, row) : 1;
+    const RowTap* entry = b.row_entries + b.row_begin[row];
+    const RowTap* last_entry = b.row_entries + b.row_begin[row + 1];
+    TapPlace* listed = b.places;
+    for (Index p = 0; p < b.phases; ++p) {
+      listed = list_taps(b, b.phase[p], entry, last_entry, listed);
+    }
+    for (Index i = 0; i < tiles; ++i) {
+      const Index c0 = i * b.channels / tiles;
+      const Index channels = (i + 1) * b.channels / tiles - c0;
       T* out = b.out + c0 * b.channel_stride + row * b.row_stride;
-      const RowTap* entry = b.row_entries + b.row_begin[row];
-      const RowTap* last_entry = b.row_entries + b.row_begin[row + 1];
+      const TapPlace* place = b.places;
       for (Index p = 0; p < b.phases; ++p) {
         const ColumnPhase<T>& phase = b.phase[p];
+        const TapPlace* end = place + b.planes * (last_entry - entry) * phase.taps;
         const TileJob<T> tile{b,
                               phase,
                               phase.weights + c0 * b.weight_planes * b.row_taps * phase.taps,
                               entry,
                               last_entry,
+                              place,
+                              end,
+                              b.strip,
                               b.source_shift * b.pitch,
                               b.bias != nullptr ? b.bias + c0 : nullptr,
                               direct ? out : b.row_buffer + p * kTileChannels * b.phase[0].width,
                               direct ? b.channel_stride : b.phase[0].width,
                               b.row_stride};
         run_columns(tile, channels, rows);
+        place = end;
       }
       for (Index c = 0; c < channels && !direct; ++c) {
         join_phases(b, c, out + c * b.channel_stride);
       }
-      row += rows;
     }
+    row += rows;
   }
 }
 

@@ -36,6 +36,14 @@ struct RowTap {
   Index tap = 0;
 };
 
+/// One tap of a tile: where it reads the strip, and the number of its weight in the channel tile.
+/// Taps of all planes and rows make one list, so that the loop over them is one loop: the ends of
+/// short loops inside one another cost more than their bodies.
+struct TapPlace {
+  Index source = 0;
+  Index weight = 0;
+};
+
 /// The cells of a target row that see the same column taps: all of them in a forward convolution,
 /// one in `stride` in an input gradient.
 template <class T>
@@ -70,7 +78,8 @@ struct BandJob {
   Index width = 0;
   Index channel_stride = 0;
   Index row_stride = 0;
-  T* row_buffer = nullptr;  ///< phases x kTileChannels x (width of phase 0), with several phases
+  TapPlace* places = nullptr;  ///< room for the taps of all planes, row taps and phases
+  T* row_buffer = nullptr;     ///< phases x kTileChannels x (width of phase 0), with several phases
 };
 
 /// sums[tap tile][channel][tap in the tile] += dot products along the rows of a band.

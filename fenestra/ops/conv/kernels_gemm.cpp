@@ -14,6 +14,7 @@
 #include <fenestra/kernels/gemm.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/conv/kernels_gemm.hpp>
+#include <fenestra/ops/conv/kernels_gemm_turned.hpp>
 #include <fenestra/ops/conv/patches.hpp>
 
 #include <algorithm>
@@ -511,6 +512,10 @@ void store_weights_last(const void* object,
 template <class T>
 void weight_grad(const Group<T>& s) {
   const ConvGeometry& g = s.g;
+  if (turning_pays<T>(g)) {
+    weight_grad_turned(g, s.arguments, s.group);
+    return;
+  }
   const Index first_out = s.group * g.group_out();
   Patches<T> patches;
   patches.grid = window_grid(s);
