@@ -231,7 +231,8 @@ struct Tiling {
   Index column_blocks = 1;
   Index columns_begin = 0;
   Index columns_end = 0;
-  Index slots = 1;  ///< source rows a tile can need
+  Index sources = 1;  ///< source rows a tile can need
+  Index slots = 1;    ///< source rows that are kept: what one step along the first axis can need
 
   constexpr Index tiles() const { return row_blocks * column_blocks; }
 };
@@ -253,8 +254,9 @@ inline Columns source_range(const Plan& plan, Index begin, Index end) {
 /// Numbers of a column block. Rows up to this length are whole: 4096 floats are half of the L1
 /// cache of the smallest machine considered, and the set-up of a block is below 1 % of its work.
 inline constexpr Index kColumnNumbers = 4096;
-/// Bytes of the source rows of one tile. Half of a 256 KiB L2 cache; 32 KiB to 256 KiB measured the
-/// same within the noise, below that the rows shared by neighbouring blocks are prepared twice.
+/// Bytes of the source rows of one tile, which bounds how much of a large plane one thread takes.
+/// 32 KiB to 256 KiB measured the same within the noise, below that the rows shared by neighbouring
+/// blocks are prepared twice too often.
 inline constexpr Index kTileBytes = 128 * 1024;
 
 /// `slot_bytes(columns)` is what one prepared source row takes.
@@ -284,11 +286,12 @@ Tiling make_tiling(const Plan& plan, const SlotBytes& slot_bytes) {
   };
   const Index row_bytes = slot_bytes(t.columns_per_block);
   t.rows_per_block = dest;
-  t.slots = slots_of(dest);
-  while (t.rows_per_block > 1 && t.slots * row_bytes > kTileBytes) {
+  t.sources = slots_of(dest);
+  while (t.rows_per_block > 1 && t.sources * row_bytes > kTileBytes) {
     t.rows_per_block = (t.rows_per_block + 1) / 2;
-    t.slots = slots_of(t.rows_per_block);
+    t.sources = slots_of(t.rows_per_block);
   }
+  t.slots = slots_of(1);
   t.row_blocks = ceil_div(dest, t.rows_per_block);
   return t;
 }
@@ -309,7 +312,8 @@ struct SlotLink {
 ///   void prepare(T* slot, Index plane, Index source_row)
 ///   void pad(T* slot)                  the slot of padding, where links have it
 ///   void emit(const SlotLink*, Index count, const T* slots, Index plane, Index dest_row)
-/// Source rows are prepared when the first destination row asks for them.
+/// Source rows are prepared when the first destination row asks for them, in the slot of one that
+/// no later row does.
 template <class T, class Op>
 void run_tiles(const Plan& plan, const Tiling& tiling, Op& op, Index begin, Index end) {
   const Index slot_size = op.slot_size();
@@ -329,7 +333,7 @@ void run_tiles(const Plan& plan, const Tiling& tiling, Op& op, Index begin, Inde
     spare = carver.take<RowLink>(most);
     table = carver.take<SlotLink>(tiling.rows_per_block * dest_mid * most);
     counts = carver.take<Index>(tiling.rows_per_block * dest_mid);
-    ready = carver.take<std::uint8_t>(tiling.slots);
+    ready = carver.take<std::uint8_t>(tiling.sources);
     return carver.used();
   };
   carve(Carver(kernels::scratch_bytes(kernels::scratch_caller, carve(Carver()))));
@@ -350,16 +354,17 @@ void run_tiles(const Plan& plan, const Tiling& tiling, Op& op, Index begin, Inde
       const Index first_source = source_range(plan, block_begin, block_end).begin * source_mid;
       row_begin = block_begin * dest_mid;
       rows = (block_end - block_begin) * dest_mid;
-      std::memset(ready, 0, static_cast<std::size_t>(tiling.slots));
+      std::memset(ready, 0, static_cast<std::size_t>(tiling.sources));
       for (Index row = 0; row < rows; ++row) {
         counts[row] = row_links(plan, row_begin + row, links, spare);
         for (Index l = 0; l < counts[row]; ++l) {
           const Index source = links[l].source;
-          const Index slot = source < 0 ? tiling.slots : source - first_source;
-          const bool waits = source >= 0 && ready[slot] == 0;
+          const Index at = source - first_source;
+          const bool waits = source >= 0 && ready[at] == 0;
+          const Index slot = source < 0 ? tiling.slots : at % tiling.slots;
           table[row * most + l] = {slot, links[l].tap, source, waits};
           if (source >= 0) {
-            ready[slot] = 1;
+            ready[at] = 1;
           }
         }
       }

@@ -12,6 +12,7 @@
 #include <fenestra/ops/pool_planes.hpp>
 #include <fenestra/ops/pool_vectors-inl.hpp>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -80,12 +81,22 @@ class PlaneCopy {
     const S* end = end_;
     const Index reads = reads_;
     const V outside = hn::Set(d, outside_);
+    // What does not come from a cache: the next planes are fetched while these are computed, the
+    // prefetcher has lost track by then.
+    constexpr Index kLine = 64 / Index{sizeof(S)};
+    constexpr Index kCached = Index{512} * 1024 / Index{sizeof(S)};
+    const Index ahead = planes * plane_size;
+    const bool fetches = end - source >= std::max(2 * ahead, kCached);
+    const Index row_lines = fetches ? ceil_div(l_.last().source(), kLine) : 0;
     V sum = hn::Zero(d);
     T rest = T(0);
     for (Index plane = 0; plane < planes; ++plane) {
       for (Index r = 0; r < row_count; ++r) {
         const S* from = source + plane * plane_size + rows[r].from;
         T* to = stored + plane * block_size + rows[r].to;
+        for (Index line = 0; line < row_lines; ++line) {
+          hwy::Prefetch(from + ahead + line * kLine);
+        }
         if (HWY_UNLIKELY(end - from < reads)) {
           from = edge_of(from);
         }
@@ -182,17 +193,14 @@ template <class T, class F>
 HWY_INLINE void for_windows(const PlaneLayout& l, const PlaneTables& t, Index planes, const F& f) {
   constexpr Index kLanes = lanes(Wide<T>());
   const Index all = planes * t.dest_numbers;
-  if (l.dense) {
-    for (Index i = 0; i < all; i += kLanes) {
-      f(i, i, all - i);
-    }
-    return;
-  }
-  const Index n = l.last().dest();
+  // Dense numbers are one row.
+  const Index n = l.dense ? all : l.last().dest();
+  const Index row_count = l.dense ? 1 : t.dest_row_count;
+  const PlaneTables::DestRow* rows = t.dest_rows;
   Index to = 0;
-  for (Index plane = 0; plane < planes; ++plane) {
-    for (Index row = 0; row < t.dest_row_count; ++row, to += n) {
-      const Index at = plane * l.block_size + t.dest_rows[row].at;
+  for (Index first = 0; to < all; first += l.block_size) {
+    for (Index row = 0; row < row_count; ++row, to += n) {
+      const Index at = first + rows[row].at;
       for (Index i = 0; i < n; i += kLanes) {
         f(at + i, to + i, all - to - i);
       }

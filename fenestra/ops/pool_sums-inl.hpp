@@ -20,38 +20,27 @@ namespace HWY_NAMESPACE {
 /// One row over its own taps. kTaps 0: as many as there are.
 template <class T, int kTaps, class Map>
 struct SumReducer {
-  const WindowAxis& a;
-  Index inner;
+  Index taps;
   T* sums;
   const Map& map;
 
-  template <int kStride>
-  HWY_INLINE void vector(const T* at, Index step, Index i) const {
+  template <int kStride, class Load>
+  HWY_INLINE void vector(const Load& load, Index step, Index to, Index) const {
     const Wide<T> d;
     auto sum = hn::Zero(d);
-    for_taps<kStride, kTaps>(d, at, a.kernel, step, [&](hn::Vec<Wide<T>> v, Index t) HWY_ATTR {
-      sum = t == 0 ? map(d, v) : hn::Add(sum, map(d, v));
-    });
-    hn::StoreU(sum, d, sums + i);
+    for_taps<kStride, kTaps>(
+        d, load, taps, step, [&](hn::Vec<Wide<T>> v, Index t) FENESTRA_INLINE_LAMBDA {
+          sum = t == 0 ? map(d, v) : hn::Add(sum, map(d, v));
+        });
+    hn::StoreU(sum, d, sums + to);
   }
-  HWY_INLINE void single(const T* at, Index step, const EndWindow& end) const {
-    const Single<T> d;
-    auto sum = hn::Zero(d);
-    for (Index t = end.real_begin; t < end.real_end; ++t) {
-      sum = hn::Add(sum, map(d, hn::LoadU(d, at + t * step)));
-    }
-    hn::StoreU(sum, d, sums + end.to);
-  }
-  void split(const T* phases, const Index* offsets, Index n) const {
+  HWY_INLINE void split(const T* phases, const Index* offsets, Index to, Index i) const {
     const Wide<T> d;
-    const Index taps = kTaps > 0 ? kTaps : a.kernel;
-    for (Index i = 0; i < n; i += lanes(d)) {
-      auto sum = map(d, hn::LoadU(d, phases + offsets[0] + i));
-      for (Index t = 1; t < taps; ++t) {
-        sum = hn::Add(sum, map(d, hn::LoadU(d, phases + offsets[t] + i)));
-      }
-      hn::StoreU(sum, d, sums + i);
+    auto sum = map(d, hn::LoadU(d, phases + offsets[0] + i));
+    for (Index t = 1; t < taps; ++t) {
+      sum = hn::Add(sum, map(d, hn::LoadU(d, phases + offsets[t] + i)));
     }
+    hn::StoreU(sum, d, sums + to);
   }
 };
 
@@ -81,12 +70,23 @@ class SumForward {
   }
   void start(Columns columns) {
     columns_ = columns;
-    reader_.start(a_, inner_, columns, Outside<T>{T(0), T(0)});
+    reader_.start(a_,
+                  inner_,
+                  columns,
+                  Outside<T>{T(0), T(0)},
+                  true,
+                  x_,
+                  x_ + plan_.planes * plan_.source_plane_size());
     finish_.start(columns);
   }
   void prepare(T* slot, Index plane, Index source_row) {
     const T* row = x_ + plane * plan_.source_plane_size() + source_row * plan_.source_row_size();
-    switch (a_.kernel) {
+    if (!reader_.is_direct()) {
+      SumReducer<T, 0, Map> reducer{a_.kernel, slot, map_};
+      reader_.reduce_split(row, reducer);
+      return;
+    }
+    switch (a_.dilation == 1 ? a_.kernel : 0) {
       case 2: reduce<2>(row, slot); break;
       case 3: reduce<3>(row, slot); break;
       default: reduce<0>(row, slot);
@@ -116,20 +116,27 @@ class SumForward {
  private:
   template <int kTaps>
   HWY_INLINE void reduce(const T* row, T* slot) const {
-    SumReducer<T, kTaps, Map> reducer{a_, inner_, slot, map_};
+    SumReducer<T, kTaps, Map> reducer{a_.kernel, slot, map_};
     reader_.reduce(row, reducer);
   }
   template <int kRows>
   HWY_INLINE void combine(Index rows, Index n, T* y) const {
     const Wide<T> d;
     const T* const* from = rows_;
-    for_split(d, reader_.split(), n, [&](Index i, Index part) HWY_ATTR {
-      auto sum = hn::LoadU(d, from[0] + i);
+    const Finish finish = finish_;  // a copy, which no store can change
+    const bool reordered = reader_.is_reordered();
+    const Index vectors = reader_.vectors();
+    const Index last = reader_.position(vectors - 1);
+    for (Index k = 0; k < vectors; ++k) {
+      const Index from_i = k * lanes(d);
+      const Index i = std::min(from_i, last);
+      auto sum = hn::LoadU(d, from[0] + from_i);
       for (Index l = 1; l < (kRows > 0 ? kRows : rows); ++l) {
-        sum = hn::Add(sum, hn::LoadU(d, from[l] + i));
+        sum = hn::Add(sum, hn::LoadU(d, from[l] + from_i));
       }
-      store_part(d, finish_(d, sum, i), y + i, part);
-    });
+      sum = reordered ? reorder(d, sum) : sum;
+      store_part(d, finish(d, sum, i), y + i, n);
+    }
   }
 
   const Plan& plan_;

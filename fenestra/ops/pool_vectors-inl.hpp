@@ -14,8 +14,19 @@
 
 #include <hwy/highway.h>
 
+#include <cstdint>
 #include <cstring>
 #include <numeric>
+
+// On a lambda that a loop over vectors calls: not inlined, it reads what it captured again for
+// every vector.
+#ifndef FENESTRA_INLINE_LAMBDA
+#if defined(__GNUC__)
+#define FENESTRA_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+#else
+#define FENESTRA_INLINE_LAMBDA HWY_ATTR
+#endif
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace fenestra::pooling {
@@ -285,27 +296,6 @@ HWY_INLINE void for_position(D d,
   }
 }
 
-/// Covers [0, n) with vectors most of which start where those that wrote the rows did, at `inside`
-/// and every vector from there. Those at either end overlap their neighbours instead of being cut
-/// short: numbers met twice are the same, and a partial store costs more than a vector.
-template <class D, class F>
-HWY_INLINE void for_split(D d, Index inside, Index n, const F& f) {
-  if (n < lanes(d)) {
-    f(Index{0}, n);
-    return;
-  }
-  for (Index i = 0; i < inside; i += lanes(d)) {
-    f(std::min(i, n - lanes(d)), lanes(d));
-  }
-  Index i = inside;
-  for (; i + lanes(d) <= n; i += lanes(d)) {
-    f(i, lanes(d));
-  }
-  if (i < n) {
-    f(n - lanes(d), lanes(d));
-  }
-}
-
 /// Windows [begin, end) of a block, counted from its first, that see real cells only.
 HWY_INLINE Columns inside_windows(const WindowAxis& a, Columns columns) {
   const Index first = ceil_div(a.pad_low, a.stride);
@@ -324,62 +314,105 @@ HWY_INLINE Columns inside_cells(const WindowAxis& a, Columns columns) {
   return {low - columns.begin, std::clamp(end, low, columns.end) - columns.begin};
 }
 
-/// Reads each tap of consecutive windows, the first of which starts at `at`, as f(vector, tap).
-/// Stride 2 reads pairs and never beyond the last tap; it needs at least two taps. kTaps 0: as many
-/// as `taps` says; else the reads are unrolled, and the number of the tap is a constant in f.
-template <int kStride, int kTaps, class D, class T, class F>
-HWY_INLINE void for_taps(D d, const T* at, Index taps, Index step, const F& f) {
+/// Every second number of two vectors, in an order that costs nothing beyond the choice; `reorder`
+/// makes it the order of memory, and back.
+template <class D, class V>
+HWY_INLINE V even_numbers([[maybe_unused]] D d, V low, V high) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    return V{_mm256_shuffle_ps(low.raw, high.raw, 0x88)};
+  } else {
+    return V{_mm256_shuffle_pd(low.raw, high.raw, 0x0)};
+  }
+#elif HWY_TARGET == HWY_SCALAR
+  return static_cast<void>(high), low;
+#else
+  return hn::ConcatEven(d, high, low);
+#endif
+}
+template <class D, class V>
+HWY_INLINE V odd_numbers([[maybe_unused]] D d, V low, V high) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    return V{_mm256_shuffle_ps(low.raw, high.raw, 0xDD)};
+  } else {
+    return V{_mm256_shuffle_pd(low.raw, high.raw, 0xF)};
+  }
+#elif HWY_TARGET == HWY_SCALAR
+  return static_cast<void>(low), high;
+#else
+  return hn::ConcatOdd(d, high, low);
+#endif
+}
+template <class D, class V>
+HWY_INLINE V reorder([[maybe_unused]] D d, V v) {
+#if HWY_TARGET == HWY_AVX2
+  const hn::Repartition<std::int64_t, D> d64;
+  return hn::BitCast(
+      d, hn::VFromD<decltype(d64)>{_mm256_permute4x64_epi64(hn::BitCast(d64, v).raw, 0xD8)});
+#else
+  return v;
+#endif
+}
+
+/// Numbers of a row, all of them real.
+template <class T>
+struct RealNumbers {
+  static constexpr bool kCut = false;
+  const T* at;
+  HWY_INLINE hn::Vec<Wide<T>> operator()(Index offset) const {
+    return hn::LoadU(Wide<T>(), at + offset);
+  }
+};
+/// Numbers at the end of a row; those beyond it are `outside`.
+template <class T>
+struct CutNumbers {
+  static constexpr bool kCut = true;
+  const T* at;
+  const T* real;  ///< all bits set where the number is real
+  T outside;
+  HWY_INLINE hn::Vec<Wide<T>> operator()(Index offset) const {
+    const Wide<T> d;
+    return hn::IfThenElse(hn::MaskFromVec(hn::LoadU(d, real + offset)),
+                          hn::LoadU(d, at + offset),
+                          hn::Set(d, outside));
+  }
+};
+
+/// Reads each tap of consecutive windows, the first of which starts at offset 0, as f(vector, tap);
+/// with stride 2 the lanes are in the order of `even_numbers`. kTaps 0: as many as `taps` says,
+/// `step` apart; else the reads are unrolled, and with stride 2 next to each other.
+template <int kStride, int kTaps, class D, class Load, class F>
+HWY_INLINE void for_taps(D d, const Load& load, Index taps, Index step, const F& f) {
   if constexpr (kStride == 1 && kTaps > 0) {
     FENESTRA_UNROLL
     for (Index t = 0; t < kTaps; ++t) {
-      f(hn::LoadU(d, at + t * step), t);
+      f(load(t * step), t);
     }
-  } else if constexpr (kStride == 1) {
-    for (Index t = 0; t < taps; ++t) {
-      f(hn::LoadU(d, at + t * step), t);
+  } else if constexpr (kTaps > 0) {
+    FENESTRA_UNROLL
+    for (Index t = 0; t < kTaps; t += 2) {
+      const auto low = load(t);
+      const auto high = load(t + lanes(d));
+      f(even_numbers(d, low, high), t);
+      if (t + 1 < kTaps) {
+        f(odd_numbers(d, low, high), t + 1);
+      }
     }
   } else {
-    hn::Vec<D> even, odd;
-    hn::LoadInterleaved2(d, at, even, odd);
-    f(even, Index{0});
-    Index t = 1;
-    if (step == 1) {
-      f(odd, Index{1});
-      if constexpr (kTaps == 2) {
-        return;
-      }
-      if constexpr (kTaps == 3) {
-        hn::LoadInterleaved2(d, at + 1, even, odd);
-        f(odd, Index{2});
-        return;
-      }
-      for (t = 2; t + 1 < taps; t += 2) {
-        hn::LoadInterleaved2(d, at + t, even, odd);
-        f(even, t);
-        f(odd, t + 1);
-      }
-    }
-    for (; t < taps; ++t) {
-      hn::LoadInterleaved2(d, at + t * step - 1, even, odd);
-      f(odd, t);
+    for (Index t = 0; t < taps; ++t) {
+      f(kStride == 1 ? load(t * step) : even_numbers(d, load(t * step), load(t * step + lanes(d))),
+        t);
     }
   }
 }
 
-/// Reduces rows over their own taps. Windows inside the input are read from the row itself where
-/// the stride is 1 or 2; the few at its ends one by one; other strides, and rows too short for a
+/// Reduces rows over their own taps, a vector of windows at a time: vector k is windows position(k)
+/// and on, the last one overlapping the one before it, and is stored at k vectors in the slot.
+/// Where the stride is 1 or 2 the row itself is read; other strides, and rows too short for a
 /// vector, go through a copy taken apart into phases. `reducer` has
-///   void vector<kStride>(at, step, i)   the vector of windows that starts at number i
-///   void single(at, step, end)          one number of a window that is cut short
-///   void split(phases, offsets, n)      all n numbers from phases
-struct EndWindow {
-  Index from = 0;        ///< of its first tap in the row, which may lie outside
-  Index to = 0;          ///< its place in the reduced row
-  Index real_begin = 0;  ///< taps that see real cells, dilated taps included
-  Index real_end = 0;
-  Index declared_end = 0;  ///< taps before this see the input or its declared padding
-};
-
+///   void vector<kStride>(load, step, to, i)   windows i and on from `load`
+///   void split(phases, offsets, to, i)        the same from phases
 template <class T>
 class RowReader {
  public:
@@ -387,96 +420,140 @@ class RowReader {
     phases_ = carver.take<T>(a.stride * phase_pitch(a, columns, inner));
     ranges_ = carver.take<typename RowSplitter<T>::Range>(a.stride);
     offsets_ = carver.take<Index>(a.kernel);
-    ends_ = carver.take<EndWindow>(columns * inner);
+    const Index room = reads_directly(a, inner) ? room_below(a, inner) + room_above(a, inner) : 0;
+    real_ = carver.take<T>(room);
+    edge_ = carver.take<T>(room);
   }
-  void start(const WindowAxis& a, Index inner, Columns columns, Outside<T> outside) {
+  /// Rows lie in [begin, end). With `cuts` false a window that looks outside is not read directly.
+  void start(const WindowAxis& a,
+             Index inner,
+             Columns columns,
+             Outside<T> outside,
+             bool cuts,
+             const T* begin,
+             const T* end) {
     a_ = a;
-    inner_ = inner;
-    columns_ = columns;
-    inside_ = inside_windows(a, columns);
-    direct_ = (a.stride == 1 || (a.stride == 2 && inner == 1 && a.kernel > 1)) &&
-              inside_.count() * inner >= lanes(Wide<T>());
-    if (direct_) {
-      end_count_ = 0;
-      list_ends(0, inside_.begin);
-      list_ends(inside_.end, columns.count());
-      return;
-    }
+    n_ = columns.count() * inner;
+    vectors_ = ceil_div(n_, kLanes);
+    outside_ = outside.beyond;
+    begin_ = begin;
+    end_ = end;
+    const Columns inside = inside_windows(a, columns);
+    direct_ =
+        reads_directly(a, inner) && n_ >= kLanes && (cuts || inside.count() == columns.count());
     splitter_.start(a, inner, columns, ranges_);
     splitter_.fill_outside(outside, phases_);
     const Index pitch = phase_pitch(a, columns.count(), inner);
     for (Index t = 0; t < a.kernel; ++t) {
       offsets_[t] = tap_phase(a, t) * pitch + tap_step(a, t) * inner;
     }
-  }
-  bool is_direct() const { return direct_; }
-  /// Where vectors of the reduced row should start.
-  Index split() const { return direct_ ? inside_.begin * inner_ : 0; }
-
-  template <class Reducer>
-  HWY_INLINE void reduce(const T* row, Reducer& reducer) const {
     if (!direct_) {
-      splitter_.split(row, phases_);
-      reducer.split(phases_, offsets_, columns_.count() * inner_);
       return;
     }
-    const Index begin = inside_.begin * inner_;
-    const Index end = inside_.end * inner_;
-    const T* at = row + (columns_.begin * a_.stride - a_.pad_low) * inner_;
-    const Index step = a_.dilation * inner_;
-    constexpr Index kLanes = lanes(Wide<T>());
-    Index i = begin;
-    if (a_.stride == 1) {
-      for (; i + kLanes <= end; i += kLanes) {
-        reducer.template vector<1>(at + i, step, i);
-      }
-      if (i < end) {
-        reducer.template vector<1>(at + end - kLanes, step, end - kLanes);
-      }
-    } else {
-      for (; i + kLanes <= end; i += kLanes) {
-        reducer.template vector<2>(at + 2 * i, step, i);
-      }
-      if (i < end) {
-        reducer.template vector<2>(at + 2 * (end - kLanes), step, end - kLanes);
-      }
+    below_ = room_below(a, inner);
+    above_ = room_above(a, inner);
+    row_size_ = a.in * inner;
+    at_ = (columns.begin * a.stride - a.pad_low) * inner;
+    step_ = a.dilation * inner;
+    std::memset(real_, 0, static_cast<std::size_t>(below_ + above_) * sizeof(T));
+    std::memset(real_ + below_, 0xFF, static_cast<std::size_t>(row_size_) * sizeof(T));
+    whole_begin_ = std::min(ceil_div(inside.begin * inner, kLanes), vectors_);
+    whole_end_ = whole_begin_;
+    while (whole_end_ < vectors_ && position(whole_end_) + kLanes <= inside.end * inner) {
+      ++whole_end_;
     }
-    for (Index e = 0; e < end_count_; ++e) {
-      reducer.single(row + ends_[e].from, step, ends_[e]);
+    // The last vector starts before its place.
+    if (whole_end_ == vectors_ && position(vectors_ - 1) < inside.begin * inner) {
+      whole_begin_ = whole_end_ = std::min(whole_begin_, vectors_ - 1);
+    }
+  }
+  bool is_direct() const { return direct_; }
+  /// True where slots hold vectors in the order of `even_numbers`.
+  bool is_reordered() const { return direct_ && a_.stride == 2; }
+  Index vectors() const { return vectors_; }
+  HWY_INLINE Index position(Index vector) const {
+    return std::max<Index>(std::min(vector * kLanes, n_ - kLanes), 0);
+  }
+
+  /// Only where `is_direct`.
+  template <class Reducer>
+  HWY_INLINE void reduce(const T* row, Reducer& reducer) const {
+    if (HWY_UNLIKELY(row - begin_ < below_ || end_ - row < above_)) {
+      row = edge_of(row);
+    }
+    a_.stride == 1 ? walk<1>(row, reducer) : walk<2>(row, reducer);
+  }
+  template <class Reducer>
+  HWY_INLINE void reduce_split(const T* row, Reducer& reducer) const {
+    splitter_.split(row, phases_);
+    for (Index k = 0; k < vectors_; ++k) {
+      reducer.split(phases_, offsets_, k * kLanes, position(k));
     }
   }
 
  private:
-  void list_ends(Index begin, Index end) {
-    for (Index o = begin; o < end; ++o) {
-      const Window window = a_.window(columns_.begin + o);
-      const auto taps_before = [&](Index cell) {
-        const Index distance = cell - window.first;
-        return std::clamp<Index>(
-            distance <= 0 ? 0 : ceil_div(distance, window.step), 0, window.taps);
-      };
-      const Index real_begin = taps_before(0);
-      for (Index c = 0; c < inner_; ++c) {
-        ends_[end_count_++] = {window.first * inner_ + c,
-                               o * inner_ + c,
-                               real_begin,
-                               std::max(taps_before(a_.in), real_begin),
-                               taps_before(a_.in + a_.pad_high)};
+  static constexpr Index kLanes = lanes(Wide<T>());
+
+  static bool reads_directly(const WindowAxis& a, Index inner) {
+    return a.stride == 1 || (a.stride == 2 && inner == 1 && a.kernel > 1);
+  }
+  /// Numbers that vectors read before the start of a row, and from there on.
+  static Index room_below(const WindowAxis& a, Index inner) { return a.pad_low * inner; }
+  static Index room_above(const WindowAxis& a, Index inner) {
+    return std::max(a.in, a.out * a.stride + a.span() - a.pad_low) * inner;
+  }
+  template <int kStride, class Reducer>
+  HWY_INLINE void walk(const T* row, Reducer& reducer) const {
+    const T* at = row + at_;
+    const T* real = real_ + below_ + at_;
+    const Index step = step_;
+    const Index vectors = vectors_;
+    const Index whole_end = whole_end_;
+    const T outside = outside_;
+    const Index last = position(vectors - 1);
+    Index k = 0;
+    for (Index cut_end = whole_begin_;; cut_end = vectors) {
+      for (; k < cut_end; ++k) {
+        const Index i = std::min(k * kLanes, last);
+        reducer.template vector<kStride>(
+            CutNumbers<T>{at + kStride * i, real + kStride * i, outside}, step, k * kLanes, i);
+      }
+      if (k == vectors) {
+        return;
+      }
+      for (; k < whole_end; ++k) {
+        const Index i = std::min(k * kLanes, last);
+        reducer.template vector<kStride>(RealNumbers<T>{at + kStride * i}, step, k * kLanes, i);
       }
     }
   }
+  /// The row in a place with room around it.
+  HWY_NOINLINE const T* edge_of(const T* row) const {
+    fill(edge_, below_ + above_, T(0));
+    std::copy(row, row + row_size_, edge_ + below_);
+    return edge_ + below_;
+  }
 
   WindowAxis a_;
-  Index inner_ = 1;
-  Columns columns_;
-  Columns inside_;
+  Index n_ = 0;
+  Index vectors_ = 0;
   bool direct_ = false;
+  T outside_ = T(0);
+  const T* begin_ = nullptr;
+  const T* end_ = nullptr;
+  Index below_ = 0;
+  Index above_ = 0;
+  Index row_size_ = 0;
+  Index at_ = 0;           ///< where the block's first window starts in its row
+  Index step_ = 0;         ///< from tap to tap
+  Index whole_begin_ = 0;  ///< vectors of windows that see real cells only
+  Index whole_end_ = 0;
+  T* real_ = nullptr;  ///< `below_` before the start of the row
+  T* edge_ = nullptr;
   RowSplitter<T> splitter_;
   T* phases_ = nullptr;
   typename RowSplitter<T>::Range* ranges_ = nullptr;
   Index* offsets_ = nullptr;
-  EndWindow* ends_ = nullptr;
-  Index end_count_ = 0;
 };
 
 }  // namespace HWY_NAMESPACE

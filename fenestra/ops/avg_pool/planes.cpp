@@ -180,34 +180,38 @@ class AvgPlanes {
     const RunSum<T, kRows> sum(sums_, row_offsets_, t_.rows.begin[1]);
     if (uniform_) {
       const Division<T> divide(call_.divisors.uniform);
-      for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) HWY_ATTR {
+      for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) FENESTRA_INLINE_LAMBDA {
         store_part(d, divide(sum(at)), y + i, left);
       });
     } else {
       const T* divisors = divisors_;
-      for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) HWY_ATTR {
+      for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) FENESTRA_INLINE_LAMBDA {
         store_part(d, hn::Div(sum(at), hn::LoadU(d, divisors + at)), y + i, left);
       });
     }
   }
   void store_sums(Index planes, T* x_bar) const {
-    for_cell_rows(l_, t_, planes, [&](Index row_class, Index at, Index to, Index left) HWY_ATTR {
-      const Index begin = t_.rows.begin[row_class];
-      const Index count = t_.rows.begin[row_class + 1] - begin;
-      switch (count) {
-        case 1: store_row<1>(begin, count, at, x_bar + to, left); break;
-        case 2: store_row<2>(begin, count, at, x_bar + to, left); break;
-        case 3: store_row<3>(begin, count, at, x_bar + to, left); break;
-        default: store_row<0>(begin, count, at, x_bar + to, left);
-      }
-    });
+    const Division<T> divide(divides_last_ ? call_.divisors.uniform : 1);
+    for_cell_rows(l_,
+                  t_,
+                  planes,
+                  [&](Index row_class, Index at, Index to, Index left) FENESTRA_INLINE_LAMBDA {
+                    const Index begin = t_.rows.begin[row_class];
+                    const Index count = t_.rows.begin[row_class + 1] - begin;
+                    switch (count) {
+                      case 1: store_row<1>(begin, count, divide, at, x_bar + to, left); break;
+                      case 2: store_row<2>(begin, count, divide, at, x_bar + to, left); break;
+                      case 3: store_row<3>(begin, count, divide, at, x_bar + to, left); break;
+                      default: store_row<0>(begin, count, divide, at, x_bar + to, left);
+                    }
+                  });
   }
   template <int kRows>
-  HWY_INLINE void store_row(Index begin, Index count, Index at, T* to, Index left) const {
+  HWY_INLINE void store_row(
+      Index begin, Index count, const Division<T>& divide, Index at, T* to, Index left) const {
     const Index n = l_.last().dest();
     const Index classes = l_.last().dest_classes();
-    const Division<T> divide(divides_last_ ? call_.divisors.uniform : 1);
-    const auto share = [&](Index column_class) HWY_ATTR {
+    const auto share = [&](Index column_class) FENESTRA_INLINE_LAMBDA {
       return Share<kRows>{
           RunSum<T, kRows>(sums_ + column_class * l_.phase_size + at, row_offsets_ + begin, count),
           divide};

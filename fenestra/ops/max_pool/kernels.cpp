@@ -56,89 +56,77 @@ namespace HWY_NAMESPACE {
 /// kTaps 0: as many as there are.
 template <class T, bool kIds, int kTaps, Order kOrder>
 struct MaxReducer {
-  const WindowAxis& a;
-  Index inner;
+  using V = hn::Vec<Wide<T>>;
+
+  Index taps;
   T* values;
   T* ids;
-  const T* first;  ///< of phases: the first real tap per number
-  const T* table;  ///< of phases, where padding counts: the number of each tap per number
+  const T* first;  ///< the first real tap per window
+  const T* table;  ///< of phases, where padding counts: the number of each tap per window
   Index table_pitch;
-  bool pad_zero;
-  hn::Vec<Wide<T>> sum = hn::Zero(Wide<T>());  ///< of all that was read
-  bool numbers = true;
+  bool reordered;               ///< what is stored from phases
+  V sum = hn::Zero(Wide<T>());  ///< of all that was read
 
-  struct State {
-    hn::Vec<Wide<T>> best, id;
-  };
-  HWY_INLINE void meet(State& s, hn::Vec<Wide<T>> candidate, hn::Vec<Wide<T>> tap) {
-    sum = hn::Add(sum, candidate);
-    const auto wins = wins_over<kOrder>(candidate, s.best);
-    s.best = winner_of<kOrder>(wins, candidate, s.best);
-    if constexpr (kIds) {
-      s.id = hn::IfThenElse(wins, tap, s.id);
-    }
-  }
-  HWY_INLINE void store(const State& s, Index i) {
+  template <int kStride, class Load>
+  HWY_INLINE void vector(const Load& load, Index step, Index to, Index i) {
     const Wide<T> d;
-    hn::StoreU(s.best, d, values + i);
-    if constexpr (kIds) {
-      hn::StoreU(s.id, d, ids + i);
+    V best = hn::Zero(d);
+    V id = hn::Zero(d);
+    V seen = hn::Zero(d);
+    if constexpr (kIds && Load::kCut) {  // it wins where nothing beats -infinity
+      id = hn::LoadU(d, first + i);
+      id = kStride == 2 ? reorder(d, id) : id;
     }
-  }
-  template <int kStride>
-  HWY_INLINE void vector(const T* at, Index step, Index i) {
-    const Wide<T> d;
-    State s{hn::Zero(d), hn::Zero(d)};
-    for_taps<kStride, kTaps>(d, at, a.kernel, step, [&](hn::Vec<Wide<T>> v, Index t) HWY_ATTR {
+    for_taps<kStride, kTaps>(d, load, taps, step, [&](V candidate, Index t) FENESTRA_INLINE_LAMBDA {
       if (t == 0) {
-        s.best = v;
-        sum = hn::Add(sum, v);
-      } else {
-        meet(s, v, hn::Set(d, static_cast<T>(t)));
+        best = seen = candidate;
+        return;
       }
+      seen = hn::Add(seen, candidate);
+      meet(best, id, candidate, hn::Set(d, static_cast<T>(t)));
     });
-    store(s, i);
+    sum = hn::Add(sum, seen);
+    store(best, id, to);
   }
-  HWY_INLINE void single(const T* at, Index step, const EndWindow& end) {
-    T best(0);
-    T id(-1);
-    bool any = false;
-    const Index begin = pad_zero ? 0 : end.real_begin;
-    const Index stop = pad_zero ? end.declared_end : end.real_end;
-    for (Index t = begin; t < stop; ++t) {
-      const bool real = t >= end.real_begin && t < end.real_end;
-      const T candidate = real ? at[t * step] : T(0);
-      if (!any || beats(candidate, best)) {
-        best = candidate;
-        id = real ? static_cast<T>(t) : kPaddingWon<T>;
-        any = true;
-      }
-    }
-    numbers = numbers && best == best;  // a NaN wins
-    values[end.to] = best;
-    if constexpr (kIds) {
-      ids[end.to] = id;
-    }
-  }
-  void split(const T* phases, const Index* offsets, Index n) {
+  HWY_INLINE void split(const T* phases, const Index* offsets, Index to, Index i) {
     const Wide<T> d;
-    const Index taps = kTaps > 0 ? kTaps : a.kernel;
-    for (Index i = 0; i < n; i += lanes(d)) {
-      State s{hn::LoadU(d, phases + offsets[0] + i), hn::Zero(d)};
-      sum = hn::Add(sum, s.best);
-      if constexpr (kIds) {
-        s.id = hn::LoadU(d, first + i);
-      }
-      for (Index t = 1; t < taps; ++t) {
-        meet(s,
-             hn::LoadU(d, phases + offsets[t] + i),
-             table == nullptr ? hn::Set(d, static_cast<T>(t))
-                              : hn::LoadU(d, table + t * table_pitch + i));
-      }
-      store(s, i);
+    V best = hn::LoadU(d, phases + offsets[0] + i);
+    V id = hn::Zero(d);
+    sum = hn::Add(sum, best);
+    if constexpr (kIds) {
+      id = hn::LoadU(d, first + i);
+    }
+    for (Index t = 1; t < taps; ++t) {
+      const V candidate = hn::LoadU(d, phases + offsets[t] + i);
+      sum = hn::Add(sum, candidate);
+      meet(best,
+           id,
+           candidate,
+           table == nullptr ? hn::Set(d, static_cast<T>(t))
+                            : hn::LoadU(d, table + t * table_pitch + i));
+    }
+    store(reordered ? reorder(d, best) : best, reordered ? reorder(d, id) : id, to);
+  }
+  bool saw_numbers() const { return hn::AllFalse(Wide<T>(), hn::IsNaN(sum)); }
+
+ private:
+  static HWY_INLINE void meet(V& best,
+                              [[maybe_unused]] V& id,
+                              V candidate,
+                              [[maybe_unused]] V tap) {
+    const auto wins = wins_over<kOrder>(candidate, best);
+    best = winner_of<kOrder>(wins, candidate, best);
+    if constexpr (kIds) {
+      id = hn::IfThenElse(wins, tap, id);
     }
   }
-  bool saw_numbers() const { return numbers && hn::AllFalse(Wide<T>(), hn::IsNaN(sum)); }
+  HWY_INLINE void store(V best, [[maybe_unused]] V id, Index to) const {
+    const Wide<T> d;
+    hn::StoreU(best, d, values + to);
+    if constexpr (kIds) {
+      hn::StoreU(id, d, ids + to);
+    }
+  }
 };
 
 template <class T, bool kIds>
@@ -162,7 +150,13 @@ class MaxForward {
   void start(Columns columns) {
     columns_ = columns;
     const T lowest = -std::numeric_limits<T>::infinity();
-    reader_.start(a_, inner_, columns, Outside<T>{call_.pad_zero ? T(0) : lowest, lowest});
+    reader_.start(a_,
+                  inner_,
+                  columns,
+                  Outside<T>{call_.pad_zero ? T(0) : lowest, lowest},
+                  !call_.pad_zero,
+                  call_.args.in,
+                  call_.args.in + call_.plan.planes * call_.plan.source_plane_size());
     empties_ = 0;
     for (Index o = columns.begin; o < columns.end; ++o) {
       const Index at = (o - columns.begin) * inner_;
@@ -187,14 +181,18 @@ class MaxForward {
     const T* row = call_.args.in + plane * call_.plan.source_plane_size() +
                    source_row * call_.plan.source_row_size();
     bool numbers = false;
-    switch (a_.kernel) {
-      case 2: numbers = reduce<2, Order::numbers>(row, slot); break;
-      case 3: numbers = reduce<3, Order::numbers>(row, slot); break;
-      default: numbers = reduce<0, Order::numbers>(row, slot);
+    if (!reader_.is_direct()) {
+      numbers = reduce_split<Order::numbers>(row, slot);
+    } else {
+      switch (a_.dilation == 1 ? a_.kernel : 0) {
+        case 2: numbers = reduce<2>(row, slot); break;
+        case 3: numbers = reduce<3>(row, slot); break;
+        default: numbers = reduce<0>(row, slot);
+      }
     }
     slot[slot_size() - kSlack] = numbers ? T(0) : T(1);
     if (HWY_UNLIKELY(!numbers)) {
-      reduce<0, Order::exact>(row, slot);
+      reduce_split<Order::exact>(row, slot);
     }
   }
   void pad(T* slot) const {
@@ -223,7 +221,6 @@ class MaxForward {
       switch (count) {
         case 2: combine<2, Order::numbers>(count, y, winners); break;
         case 3: combine<3, Order::numbers>(count, y, winners); break;
-        case 4: combine<4, Order::numbers>(count, y, winners); break;
         default: combine<0, Order::numbers>(count, y, winners);
       }
     }
@@ -239,16 +236,26 @@ class MaxForward {
   };
 
   template <int kTaps, Order kOrder>
+  MaxReducer<T, kIds, kTaps, kOrder> reducer_for(T* slot) const {
+    const bool has_table = kIds && call_.pad_zero;
+    return {a_.kernel,
+            slot,
+            slot + (kIds ? run_ : 0),
+            has_table ? table_ : first_,
+            has_table ? table_ : nullptr,
+            run_,
+            reader_.is_reordered()};
+  }
+  template <int kTaps>
   bool reduce(const T* row, T* slot) const {
-    MaxReducer<T, kIds, kTaps, kOrder> reducer{a_,
-                                               inner_,
-                                               slot,
-                                               slot + (kIds ? run_ : 0),
-                                               kIds && call_.pad_zero ? table_ : first_,
-                                               kIds && call_.pad_zero ? table_ : nullptr,
-                                               run_,
-                                               call_.pad_zero};
+    auto reducer = reducer_for<kTaps, Order::numbers>(slot);
     reader_.reduce(row, reducer);
+    return reducer.saw_numbers();
+  }
+  template <Order kOrder>
+  bool reduce_split(const T* row, T* slot) const {
+    auto reducer = reducer_for<0, kOrder>(slot);
+    reader_.reduce_split(row, reducer);
     return reducer.saw_numbers();
   }
   template <int kRows, Order kOrder>
@@ -256,32 +263,45 @@ class MaxForward {
     const Wide<T> d;
     const Index count = kRows > 0 ? kRows : rows;
     const Index ids = run_;
+    // Copies where there are few: winners are bytes, so a store of them may change anything else.
     const Source* sources = sources_;
+    Source few[kRows > 0 ? kRows : 1];
+    if constexpr (kRows > 0) {
+      std::copy(sources, sources + kRows, few);
+    }
+    const auto source = [&](Index l)
+                            FENESTRA_INLINE_LAMBDA { return kRows > 0 ? few[l] : sources[l]; };
     const bool pad_zero = call_.pad_zero;
-    for_split(d, reader_.split(), columns_.count() * inner_, [&](Index i, Index part) HWY_ATTR {
-      auto best = hn::LoadU(d, sources[0].values + i);
+    const bool reordered = reader_.is_reordered();
+    const Index vectors = reader_.vectors();
+    const Index n = columns_.count() * inner_;
+    const Index last = reader_.position(vectors - 1);
+    for (Index k = 0; k < vectors; ++k) {
+      const Index from = k * lanes(d);
+      const Index i = std::min(from, last);
+      auto best = hn::LoadU(d, source(0).values + from);
       auto id = hn::Zero(d);
       if constexpr (kIds) {
-        id = hn::Add(hn::LoadU(d, sources[0].values + ids + i), hn::Set(d, sources[0].base));
+        id = hn::Add(hn::LoadU(d, source(0).values + ids + from), hn::Set(d, source(0).base));
       }
       for (Index l = 1; l < count; ++l) {
-        const T* values = sources[l].values + i;
+        const T* values = source(l).values + from;
         const auto candidate = hn::LoadU(d, values);
         const auto wins = wins_over<kOrder>(candidate, best);
         best = winner_of<kOrder>(wins, candidate, best);
         if constexpr (kIds) {
           id = hn::IfThenElse(
-              wins, hn::Add(hn::LoadU(d, values + ids), hn::Set(d, sources[l].base)), id);
+              wins, hn::Add(hn::LoadU(d, values + ids), hn::Set(d, source(l).base)), id);
         }
       }
-      store_part(d, best, y + i, part);
+      store_part(d, reordered ? reorder(d, best) : best, y + i, n);
       if constexpr (kIds) {
         if (pad_zero) {
           id = hn::IfThenElse(hn::Lt(id, hn::Zero(d)), hn::Set(d, T(kNoWinner)), id);
         }
-        store_winners(d, id, winners + i, part);
+        store_winners(d, reordered ? reorder(d, id) : id, winners + i, n);
       }
-    });
+    }
   }
   static void clear(T* y, WinnerTap* winners, Index n) {
     fill(y, n, T(0));

@@ -109,13 +109,13 @@ class MaxPlanesForward {
     const Index* offsets = offsets_;
     T* y = call_.args.out + to;
     WinnerTap* winners = kIds ? call_.args.winners_out + to : nullptr;
-    for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) HWY_ATTR {
+    for_windows<T>(l_, t_, planes, [&](Index at, Index i, Index left) FENESTRA_INLINE_LAMBDA {
       auto best = hn::LoadU(d, stored + offsets[0] + at);
       auto id = hn::Zero(d);
       if (kIds && first != nullptr) {
         id = hn::LoadU(d, first + at);
       }
-      const auto meet = [&](Index t) HWY_ATTR {
+      const auto meet = [&](Index t) FENESTRA_INLINE_LAMBDA {
         const auto candidate = hn::LoadU(d, stored + offsets[t] + at);
         const auto wins = wins_over<kOrder>(candidate, best);
         best = winner_of<kOrder>(wins, candidate, best);
@@ -230,14 +230,19 @@ class MaxPlanesScatter {
     copy_winners(call_.args.winners_in + plane * size, size, planes, ids_);
     T* out = call_.args.out + plane * call_.plan.dest_plane_size() + t_.dest_begin;
     if (are_single_pairs_) {
-      for_cell_rows(l_, t_, planes, [&](Index row_class, Index at, Index to, Index left) HWY_ATTR {
-        store_row_pairs<Won<1>>(begin_ + 2 * row_class, at, out + to, left);
-      });
+      for_cell_rows(l_,
+                    t_,
+                    planes,
+                    [&](Index row_class, Index at, Index to, Index left) FENESTRA_INLINE_LAMBDA {
+                      store_row_pairs<Won<1>>(begin_ + 2 * row_class, at, out + to, left);
+                    });
       return;
     }
-    for_cell_rows(l_, t_, planes, [&](Index row_class, Index at, Index to, Index left) HWY_ATTR {
-      store_row(row_class, at, out + to, left);
-    });
+    for_cell_rows(l_,
+                  t_,
+                  planes,
+                  [&](Index row_class, Index at, Index to, Index left)
+                      FENESTRA_INLINE_LAMBDA { store_row(row_class, at, out + to, left); });
   }
 
  private:

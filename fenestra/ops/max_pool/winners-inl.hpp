@@ -29,13 +29,14 @@ HWY_INLINE auto beats_mask(V candidate, V best) {
 /// Stores numbers 0 .. 255 as bytes.
 template <class D, class V>
 HWY_INLINE void store_winners([[maybe_unused]] D d, V ids, WinnerTap* to, Index count) {
-  const hn::Rebind<std::int32_t, D> di;
   const hn::Rebind<std::uint8_t, D> db;
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
     // 2^23 + n has n in its low bits; a conversion would also look for what does not fit.
-    const auto bits = hn::BitCast(di, hn::Add(ids, hn::Set(d, 8388608.0F)));
-    store_part(db, hn::DemoteTo(db, hn::And(bits, hn::Set(di, 255))), to, count);
+    const hn::Rebind<std::uint32_t, D> du;
+    const auto bits = hn::BitCast(du, hn::Add(ids, hn::Set(d, 8388608.0F)));
+    store_part(db, hn::TruncateTo(db, bits), to, count);
   } else {
+    const hn::Rebind<std::int32_t, D> di;
     store_part(db, hn::DemoteTo(db, hn::DemoteTo(di, ids)), to, count);
   }
 }
