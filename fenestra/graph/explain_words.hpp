@@ -9,8 +9,6 @@
 
 namespace fenestra::graph {
 
-inline std::string reference(NodeId id) { return "%" + std::to_string(id); }
-
 inline std::string type_text(DataType type, const Shape& shape) {
   return std::string(data_type_name(type)) + " " + to_string(shape);
 }

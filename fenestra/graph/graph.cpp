@@ -119,8 +119,6 @@ std::string scalar_text(const Node& node) {
 
 namespace {
 
-std::string reference(NodeId id) { return "%" + std::to_string(id); }
-
 std::string operation_text(const Graph& graph, const Node& node) {
   std::string text(node.operation->name());
   text += "(";

@@ -26,6 +26,8 @@ class Graph;
 /// The place of a node in its graph.
 using NodeId = Index;
 inline constexpr NodeId kNoNode = -1;
+/// What prints call a node.
+inline std::string reference(NodeId id) { return "%" + std::to_string(id); }
 /// Stands for the result in `needs`.
 inline constexpr int kResult = -1;
 
