@@ -7,12 +7,11 @@
 
 namespace fenestra::bench {
 
-/// When a measurement is long enough: `seconds` in total and at least `runs` runs. A call that
-/// alone takes longer than `longest` is not repeated more than twice.
+/// When a measurement is long enough: `seconds` in total and at least `runs` runs.
 struct Effort {
   double seconds = 0.15;
   int runs = 5;
-  double longest = 1.0;
+  bool warm_up = true;  ///< the first call pays for pages, caches and code, and is not counted
 };
 
 template <class F>
@@ -30,7 +29,9 @@ double seconds_of(F&& f, long repeats) {
 template <class F>
 void sample(F&& f, const Effort& effort, std::vector<double>& times) {
   constexpr double kShortest = 50e-6;
-  f();  // the first call pays for pages, caches and code generation
+  if (effort.warm_up) {
+    f();
+  }
   const double once = seconds_of(f, 1);
   const long repeats = once < kShortest ? static_cast<long>(kShortest / (once + 1e-9)) + 1 : 1;
   double total = 0;
@@ -41,9 +42,6 @@ void sample(F&& f, const Effort& effort, std::vector<double>& times) {
     runs = 1;
   }
   for (; runs < effort.runs || total < effort.seconds; ++runs) {
-    if (once > effort.longest && runs >= 2) {
-      break;
-    }
     times.push_back(seconds_of(f, repeats));
     total += times.back() * static_cast<double>(repeats);
   }

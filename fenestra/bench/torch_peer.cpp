@@ -70,7 +70,7 @@ void TorchPeer::sample(const Case& what,
   }
   nlohmann::json request = request_of(what, direction, problem, threads);
   request["effort"] = {
-      {"seconds", effort.seconds}, {"runs", effort.runs}, {"longest", effort.longest}};
+      {"seconds", effort.seconds}, {"runs", effort.runs}, {"warm_up", effort.warm_up}};
   const nlohmann::json measured = answer(request);
   for (const double seconds : measured.at("times")) {
     times.push_back(seconds);

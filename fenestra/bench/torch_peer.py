@@ -234,13 +234,12 @@ def seconds_of(call, repeats):
 def sample(call, effort):
     """As sample.hpp does it."""
     shortest = 50e-6
-    call()
+    if effort["warm_up"]:
+        call()
     once = seconds_of(call, 1)
     repeats = int(shortest / once) + 1 if once < shortest else 1
     times, total = ([once], once) if repeats == 1 else ([], 0.0)
     while len(times) < effort["runs"] or total < effort["seconds"]:
-        if once > effort["longest"] and len(times) >= 2:
-            break
         times.append(seconds_of(call, repeats))
         total += times[-1] * repeats
     return times
