@@ -85,8 +85,9 @@ std::string tiles(const Report& report) {
 
 /// The least round number of which at most `parts` make up `all`; a thousand is `thousand`.
 std::size_t round_step(std::size_t all, std::size_t parts, std::size_t thousand) {
+  constexpr std::size_t kFactors[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
   for (std::size_t unit = 1;; unit *= thousand) {
-    for (const std::size_t factor : {1, 2, 5, 10, 20, 50, 100, 200, 500}) {
+    for (const std::size_t factor : kFactors) {
       if (all <= parts * factor * unit) {
         return factor * unit;
       }
