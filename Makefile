@@ -35,7 +35,7 @@ parity:  ## compare every operator with torch on 8,000 random problems
 	cmake --build --preset $(PRESET) --target parity_cases
 	/usr/bin/python3 tests/parity/parity.py $(BUILD)/parity_cases
 
-bench:  ## time against oneDNN and torch, ten minutes; QUICK=1: a subset in one
+bench:  ## time against oneDNN and torch, tens of minutes; QUICK=1: a subset in two
 	@scripts/install-packages peers
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) --target fenestra_bench

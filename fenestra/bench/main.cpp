@@ -1,7 +1,7 @@
 // fenestra_bench: times the cases of cases.txt against oneDNN and torch in the same run.
 //
-//   make bench              everything, about ten minutes
-//   make bench QUICK=1      the cases tagged `quick` at batch 4, about a minute
+//   make bench              everything: tens of minutes
+//   make bench QUICK=1      the cases tagged `quick` at batch 4: less than two minutes
 //   fenestra_bench --only "3x3 64" --threads 1 --json FILE
 //
 // Everybody who is compared takes turns within a case, the machine's limit among them, so that a

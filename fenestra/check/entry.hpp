@@ -48,19 +48,13 @@ std::span<const OperatorEntry> registry();
 /// The entry called `name`; throws `unknown_operator` with the nearest name and those there are.
 inline const OperatorEntry& find_operator(std::string_view name) {
   std::vector<std::string_view> names;
-  std::string known;
   for (const OperatorEntry& entry : registry()) {
     if (entry.name == name) {
       return entry;
     }
     names.push_back(entry.name);
-    known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  const std::string nearest(nearest_name(name, names));
-  throw Error(ErrorCode::unknown_operator,
-              "no operator is called \"" + std::string(name) + "\"" +
-                  (nearest.empty() ? "" : ", did you mean " + nearest + "?") + "\n  fix: one of " +
-                  known);
+  throw Error(ErrorCode::unknown_operator, unknown_name("operator", name, names));
 }
 
 /// Compiled once per operator, in a translation unit of its own.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,6 +51,24 @@ std::string_view nearest_name(std::string_view typed, const Names& names) {
     }
   }
   return best;
+}
+
+/// ", did you mean x?" where a name is near, else nothing.
+template <class Names>
+std::string did_you_mean(std::string_view typed, const Names& names) {
+  const std::string nearest(nearest_name(typed, names));
+  return nearest.empty() ? "" : ", did you mean " + nearest + "?";
+}
+
+/// Refuses a name that stands for nothing of its kind.
+template <class Names>
+std::string unknown_name(std::string_view kind, std::string_view typed, const Names& names) {
+  std::string known;
+  for (const std::string_view name : names) {
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  return "no " + std::string(kind) + " is called \"" + std::string(typed) + "\"" +
+         did_you_mean(typed, names) + "\n  fix: one of " + known;
 }
 
 }  // namespace fenestra::check

@@ -112,16 +112,7 @@ graph::Report report_of(const ExplainModelOptions& options) {
   if (options.model == nn::ResNet18::name) {
     return report_of<nn::ResNet18, T>(options);
   }
-  std::string names;
-  for (const std::string_view name : kModels) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  const std::string nearest(check::nearest_name(
-      options.model, std::vector<std::string_view>(std::begin(kModels), std::end(kModels))));
-  throw Error(ErrorCode::unknown_model,
-              "no model is called \"" + options.model + "\"" +
-                  (nearest.empty() ? "" : ", did you mean " + nearest + "?") + "\n  fix: one of " +
-                  names);
+  throw Error(ErrorCode::unknown_model, check::unknown_name("model", options.model, kModels));
 }
 
 // For programs.

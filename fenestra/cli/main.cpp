@@ -98,9 +98,7 @@ void require_command(const std::vector<std::string>& arguments,
         return;
       }
     }
-    const std::string nearest(check::nearest_name(word, commands));
-    throw UsageError("there is no command \"" + word + "\"" +
-                     (nearest.empty() ? "" : ", did you mean " + nearest + "?"));
+    throw UsageError("there is no command \"" + word + "\"" + check::did_you_mean(word, commands));
   }
 }
 

@@ -10,15 +10,6 @@
 namespace fenestra::graph {
 namespace {
 
-ErrorCode code_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return ErrorCode::none;
-}
-
 /// A layer, its loss and the gradient by its input: two chains, with a weight gradient in between.
 Graph layer_graph() {
   Builder<double> builder;

@@ -10,15 +10,6 @@
 namespace fenestra::graph {
 namespace {
 
-ErrorCode code_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return ErrorCode::none;
-}
-
 /// (x + x) * 2 + a constant, with a dead exponential.
 Graph small_graph() {
   Builder<float> builder;

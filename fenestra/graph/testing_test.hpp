@@ -1,5 +1,5 @@
-// What the tests of graphs share: numbers to fill tensors with, and a count of operations. Not
-// installed.
+// What the tests of graphs share: numbers to fill tensors with, a count of operations, and codes of
+// errors. Not installed.
 #pragma once
 
 #include <fenestra/graph/graph.hpp>
@@ -22,6 +22,16 @@ Tensor<T> sample_tensor(const Shape& shape, int seed = 1) {
     out[i] = static_cast<T>(2 * state - 1);
   }
   return tensor;
+}
+
+/// With what `body` is refused.
+inline ErrorCode code_of(const auto& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::none;
 }
 
 inline std::size_t count_named(const Graph& graph, std::string_view name) {

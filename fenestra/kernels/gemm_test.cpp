@@ -109,7 +109,7 @@ void expect_within_bound(const GemmSize& size, const Variant& v, Random& random)
   }
 }
 
-class Gemm : public ::testing::TestWithParam<std::string> {
+class Gemm : public ::testing::TestWithParam<std::string_view> {
  protected:
   ScopedIsa isa_{GetParam()};
 };
@@ -170,16 +170,8 @@ TEST_P(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
   set_threads(before_threads);
 }
 
-std::vector<std::string> isas() {
-  std::vector<std::string> names;
-  for (const std::string_view name : supported_isas()) {
-    names.emplace_back(name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Isa, Gemm, ::testing::ValuesIn(isas()), [](const auto& isa) {
-  return isa.param;
+INSTANTIATE_TEST_SUITE_P(Isa, Gemm, ::testing::ValuesIn(supported_isas()), [](const auto& isa) {
+  return std::string(isa.param);
 });
 
 TEST(Isa, TheOneInUseIsTheBestSupportedAndScopesGoDownAndBack) {

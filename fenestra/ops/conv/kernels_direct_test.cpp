@@ -27,7 +27,7 @@ void expect_within_bound(const ConvGeometry& g, Random& random) {
   }
 }
 
-class ConvDirect : public ::testing::TestWithParam<std::string> {
+class ConvDirect : public ::testing::TestWithParam<std::string_view> {
  protected:
   kernels::ScopedIsa isa_{GetParam()};
 };
@@ -84,61 +84,31 @@ TEST_P(ConvDirect, StaysWithinTheBoundAtEveryWidth) {
 
 TEST_P(ConvDirect, GivesTheSameBitsOnAnyNumberOfThreads) {
   Random random(24);
-  const int before = threads();
   for (const char* problem : {"x=3x16x40x40 w=16x1x3x3 padding=1 groups=16",
                               "x=3x16x40x40 w=16x4x3x3 padding=1 groups=4 stride=2 bias=true",
                               "x=3x3x60x60 w=20x3x5x5 padding=2"}) {
     for (const ConvDirection direction : kConvDirections) {
-      const ConvProblem p{direction, Conv::parse(problem)};
-      const auto in = testing::random_conv_operands<float>(p, random);
-      set_threads(1);
-      const auto one = testing::conv_by<float>(detail::run_conv_direct<float>, p, in);
-      for (const int count : {2, 7}) {
-        set_threads(count);
-        EXPECT_TRUE(one == testing::conv_by<float>(detail::run_conv_direct<float>, p, in))
-            << count << " threads: " << problem;
-      }
+      testing::expect_conv_bits_on_any_threads<float>(
+          detail::run_conv_direct<float>, {direction, Conv::parse(problem)}, random);
     }
   }
-  set_threads(before);
 }
 
 TEST_P(ConvDirect, GivesASampleTheSameBitsAloneAndInItsBatch) {
   Random random(25);
   for (const char* problem : {"x=5x6x21x22 w=12x2x3x3 padding=1 groups=3 bias=true",
                               "x=4x3x30x30 w=5x3x4x4 stride=2 padding=1"}) {
-    const ConvGeometry g = Conv::parse(problem);
     for (const ConvDirection direction : {ConvDirection::forward, ConvDirection::input_grad}) {
-      const ConvProblem p{direction, g};
-      const ConvProblem single{direction, Conv::single_sample(g)};
-      const auto in = testing::random_conv_operands<double>(p, random);
-      const auto whole = testing::conv_by<double>(detail::run_conv_direct<double>, p, in);
-      const Index step = in.lhs.size() / g.batch;
-      const Index out_step = whole.size() / g.batch;
-      for (Index n = 0; n < g.batch; ++n) {
-        auto alone = in;
-        alone.lhs =
-            Tensor<double>(testing::conv_lhs_shape(single),
-                           std::span(in.lhs.data() + n * step, static_cast<std::size_t>(step)));
-        const auto one = testing::conv_by<double>(detail::run_conv_direct<double>, single, alone);
-        EXPECT_TRUE(std::equal(one.data(), one.data() + out_step, whole.data() + n * out_step))
-            << "sample " << n << " of " << problem;
-      }
+      testing::expect_conv_bits_of_samples<double>(
+          detail::run_conv_direct<double>, {direction, Conv::parse(problem)}, random);
     }
   }
 }
 
-std::vector<std::string> isas() {
-  std::vector<std::string> names;
-  for (const std::string_view name : kernels::supported_isas()) {
-    names.emplace_back(name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Isa, ConvDirect, ::testing::ValuesIn(isas()), [](const auto& isa) {
-  return isa.param;
-});
+INSTANTIATE_TEST_SUITE_P(Isa,
+                         ConvDirect,
+                         ::testing::ValuesIn(kernels::supported_isas()),
+                         [](const auto& isa) { return std::string(isa.param); });
 
 TEST(ConvDirectChoice, NamesWhatItLacks) {
   EXPECT_NE(detail::direct_lacks(

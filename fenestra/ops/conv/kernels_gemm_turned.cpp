@@ -1,4 +1,5 @@
 // Turning x and multiplying by it; see kernels_gemm_turned.hpp.
+#include <fenestra/base/checked.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/gemm.hpp>
 #include <fenestra/kernels/scratch.hpp>
@@ -34,7 +35,7 @@ class TurnedWeightGrad {
         group_(group),
         taps_(g.windows.taps()),
         width_(kernels::panel_width<T>(g.group_out())),
-        blocks_((g.group_in() + width_ - 1) / width_),
+        blocks_(ceil_div(g.group_in(), width_)),
         row_cells_(g.windows.out_cells() / g.windows[0].out) {}
 
   void run() {
@@ -271,7 +272,7 @@ class TurnedWeightGrad {
 template <class T>
 bool turning_pays(const ConvGeometry& g) {
   const Index width = kernels::panel_width<T>(g.group_out());
-  const Index padded = (g.group_in() + width - 1) / width * width;
+  const Index padded = ceil_div(g.group_in(), width) * width;
   return g.layout == Layout::channels_first && g.rank() > 0 && g.batch > 0 &&
          g.windows.out_cells() > 0 && g.windows.taps() > 0 && g.group_out() >= kFewRows &&
          4 * padded <= 5 * g.group_in();

@@ -31,9 +31,8 @@ using dnnl::memory;
 // wrote is still in the last-level cache when the convolution reads it.
 constexpr Index kChunkBytes = 8 << 20;
 // With at least this many channels on both sides the weight gradient is as fast on plain tensors as
-// on blocked ones and needs no reorders (measured: 256 @14 and 512 @7 plain wins by 1.2 to 1.8x,
-// 128
-// @28 equal, 64 @56 blocked wins by 1.3x).
+// on blocked ones and needs no reorders: 256 @14 and 512 @7 1.2 to 1.8 times as fast, 128 @28
+// equal, 64 @56 slower by a third.
 constexpr Index kPlainWeightGradChannels = 128;
 // Multiply-adds below which looking up a primitive and calling it (3 us) outweighs its speed.
 constexpr Index kLeastWork = 1'000'000;

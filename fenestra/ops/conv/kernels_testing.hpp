@@ -1,15 +1,19 @@
-// What tests of the convolution's kernels share: random operands, the definition in a wider type
-// and the a-priori bound of a sum of n products. For tests only: not installed.
+// What tests of the convolution's kernels share: random operands, the definition in a wider type,
+// the a-priori bound of a sum of n products, and the bits that our own kernels promise. For tests
+// only: not installed.
 #pragma once
 
+#include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/conv/kernels.hpp>
 #include <fenestra/ops/conv/op.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -121,6 +125,38 @@ void expect_conv_within_bound(ConvRun<T> run, const ConvProblem& p, Random& rand
     ASSERT_LE(error, factor * static_cast<long double>(magnitude[i]))
         << "direction " << static_cast<int>(p.direction) << ", element " << i << " of "
         << got.size() << ": " << to_string(p.geometry);
+  }
+}
+
+/// The same bits on one thread and on several.
+template <class T>
+void expect_conv_bits_on_any_threads(ConvRun<T> run, const ConvProblem& p, Random& random) {
+  const int before = threads();
+  const ConvOperands<T> in = random_conv_operands<T>(p, random);
+  set_threads(1);
+  const Tensor<T> one = conv_by(run, p, in);
+  for (const int count : {2, 7}) {
+    set_threads(count);
+    EXPECT_TRUE(one == conv_by(run, p, in)) << count << " threads: " << to_string(p.geometry);
+  }
+  set_threads(before);
+}
+
+/// A sample has the same bits alone and in its batch; not for weight gradients, which add samples.
+template <class T>
+void expect_conv_bits_of_samples(ConvRun<T> run, const ConvProblem& p, Random& random) {
+  const ConvProblem single{p.direction, Conv::single_sample(p.geometry)};
+  const ConvOperands<T> in = random_conv_operands<T>(p, random);
+  const Tensor<T> whole = conv_by(run, p, in);
+  const Index step = in.lhs.size() / p.geometry.batch;
+  const Index out_step = whole.size() / p.geometry.batch;
+  for (Index n = 0; n < p.geometry.batch; ++n) {
+    ConvOperands<T> alone = in;
+    alone.lhs = Tensor<T>(conv_lhs_shape(single),
+                          std::span(in.lhs.data() + n * step, static_cast<std::size_t>(step)));
+    const Tensor<T> one = conv_by(run, single, alone);
+    EXPECT_TRUE(std::equal(one.data(), one.data() + out_step, whole.data() + n * out_step))
+        << "sample " << n << " of " << to_string(p.geometry);
   }
 }
 

@@ -120,7 +120,7 @@ void expect_within_bound(const ConvGeometry& g, Random& random) {
   }
 }
 
-class ConvWinograd : public ::testing::TestWithParam<std::string> {
+class ConvWinograd : public ::testing::TestWithParam<std::string_view> {
  protected:
   kernels::ScopedIsa isa_{GetParam()};
 };
@@ -156,60 +156,30 @@ TEST_P(ConvWinograd, StaysWithinItsBoundWhenTheWeightsAreCutIntoParts) {
 
 TEST_P(ConvWinograd, GivesTheSameBitsOnAnyNumberOfThreads) {
   Random random(35);
-  const int before = threads();
   for (const char* problem : {"x=5x70x30x31 w=40x70x3x3 padding=1 bias=true",
                               "x=5x30x31x40 w=3x3x40x70 padding=1 layout=channels_last"}) {
     for (const ConvDirection direction : kConvDirections) {
-      const ConvProblem p{direction, Conv::parse(problem)};
-      const auto in = testing::random_conv_operands<float>(p, random);
-      set_threads(1);
-      const auto one = testing::conv_by<float>(detail::run_conv_winograd<float>, p, in);
-      for (const int count : {2, 7}) {
-        set_threads(count);
-        EXPECT_TRUE(one == testing::conv_by<float>(detail::run_conv_winograd<float>, p, in))
-            << count << " threads: " << problem;
-      }
+      testing::expect_conv_bits_on_any_threads<float>(
+          detail::run_conv_winograd<float>, {direction, Conv::parse(problem)}, random);
     }
   }
-  set_threads(before);
 }
 
 TEST_P(ConvWinograd, GivesASampleTheSameBitsAloneAndInItsBatch) {
   Random random(36);
   for (const char* problem : {"x=9x70x9x14 w=40x70x3x3 padding=1 bias=true",
                               "x=9x9x14x40 w=3x3x40x70 padding=1:2,0:1 layout=channels_last"}) {
-    const ConvGeometry g = Conv::parse(problem);
     for (const ConvDirection direction : {ConvDirection::forward, ConvDirection::input_grad}) {
-      const ConvProblem p{direction, g};
-      const ConvProblem single{direction, Conv::single_sample(g)};
-      const auto in = testing::random_conv_operands<float>(p, random);
-      const auto whole = testing::conv_by<float>(detail::run_conv_winograd<float>, p, in);
-      const Index step = in.lhs.size() / g.batch;
-      const Index out_step = whole.size() / g.batch;
-      for (Index n = 0; n < g.batch; ++n) {
-        auto alone = in;
-        alone.lhs =
-            Tensor<float>(testing::conv_lhs_shape(single),
-                          std::span(in.lhs.data() + n * step, static_cast<std::size_t>(step)));
-        const auto one = testing::conv_by<float>(detail::run_conv_winograd<float>, single, alone);
-        EXPECT_TRUE(std::equal(one.data(), one.data() + out_step, whole.data() + n * out_step))
-            << "sample " << n << " of " << problem;
-      }
+      testing::expect_conv_bits_of_samples<float>(
+          detail::run_conv_winograd<float>, {direction, Conv::parse(problem)}, random);
     }
   }
 }
 
-std::vector<std::string> isas() {
-  std::vector<std::string> names;
-  for (const std::string_view name : kernels::supported_isas()) {
-    names.emplace_back(name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Isa, ConvWinograd, ::testing::ValuesIn(isas()), [](const auto& isa) {
-  return isa.param;
-});
+INSTANTIATE_TEST_SUITE_P(Isa,
+                         ConvWinograd,
+                         ::testing::ValuesIn(kernels::supported_isas()),
+                         [](const auto& isa) { return std::string(isa.param); });
 
 std::string chosen(const char* problem, ConvDirection direction) {
   return std::string(choose_conv<float>(direction, Conv::parse(problem)).name);
