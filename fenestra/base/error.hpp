@@ -50,6 +50,7 @@ enum class ErrorCode {
   bad_file,
   unknown_model,
   memory_limit,
+  bad_environment,
 };
 
 /// The stable spelling of a code, e.g. "kernel-exceeds-input".
@@ -87,6 +88,7 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::bad_file: return "bad-file";
     case ErrorCode::unknown_model: return "unknown-model";
     case ErrorCode::memory_limit: return "memory-limit";
+    case ErrorCode::bad_environment: return "bad-environment";
   }
   return "unknown";
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,11 +41,20 @@ struct RangeQueue {
   Index grain;
   detail::RangeBody body;
   std::atomic<Index> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr failure = nullptr;
 
   void drain() noexcept {
     inside_parallel = true;
-    for (Index begin = next.fetch_add(grain); begin < n; begin = next.fetch_add(grain)) {
-      body.call(body.object, begin, std::min(begin + grain, n));
+    try {
+      for (Index begin = next.fetch_add(grain); begin < n; begin = next.fetch_add(grain)) {
+        body.call(body.object, begin, std::min(begin + grain, n));
+      }
+    } catch (...) {
+      next = n;
+      if (!failed.exchange(true)) {
+        failure = std::current_exception();
+      }
     }
     inside_parallel = false;
   }
@@ -52,7 +62,7 @@ struct RangeQueue {
 
 }  // namespace
 
-int threads() noexcept { return thread_count().load(std::memory_order_relaxed); }
+int threads() { return thread_count().load(std::memory_order_relaxed); }
 
 void set_threads(int n) {
   if (n < 1) {
@@ -65,7 +75,7 @@ void set_threads(int n) {
 
 namespace detail {
 
-void parallel_for(Index n, Index grain, RangeBody body) noexcept {
+void parallel_for(Index n, Index grain, RangeBody body) {
   if (n <= 0) {
     return;
   }
@@ -93,6 +103,9 @@ void parallel_for(Index n, Index grain, RangeBody body) noexcept {
     helper.join();
   }
 #endif
+  if (queue.failure) {
+    std::rethrow_exception(queue.failure);
+  }
 }
 
 }  // namespace detail

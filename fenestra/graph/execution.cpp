@@ -210,11 +210,8 @@ void Execution<T>::bind(Binding& binding, const void* pointer) noexcept {
 }
 
 template <class T>
-void Execution<T>::run_piece(const PieceLoop& plan,
-                             const Loop& loop,
-                             typename Loop::Lane& lane,
-                             Index number,
-                             bool timed) noexcept {
+void Execution<T>::run_piece(
+    const PieceLoop& plan, const Loop& loop, typename Loop::Lane& lane, Index number, bool timed) {
   const Index begin = number * plan.piece;
   const Index count = std::min(plan.piece, plan.samples - begin);
   for (std::size_t i = 0; i < loop.tensors.size(); ++i) {
@@ -267,7 +264,7 @@ void Execution<T>::run_piece(const PieceLoop& plan,
 }
 
 template <class T>
-void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) noexcept {
+void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) {
   const PieceLoop& plan = plan_->loops()[number];
   Loop& loop = loops_[number];
   const bool timed = !seconds.empty();
@@ -293,7 +290,7 @@ void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) noexc
 template <class T>
 void Execution<T>::run(std::span<const void* const> given,
                        std::span<void* const> outputs,
-                       std::span<double> seconds) noexcept {
+                       std::span<double> seconds) {
   for (std::size_t i = 0; i < given_.size(); ++i) {
     bind(given_[i], given[i]);
   }

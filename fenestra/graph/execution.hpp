@@ -21,7 +21,7 @@ class Execution {
   /// in several lanes count their mean.
   void run(std::span<const void* const> given,
            std::span<void* const> outputs,
-           std::span<double> seconds = {}) noexcept;
+           std::span<double> seconds = {});
   const Plan* plan() const { return plan_.get(); }
 
  private:
@@ -61,12 +61,9 @@ class Execution {
   void make_calls();
   void make_loop(const PieceLoop& loop, std::size_t tensor, std::size_t selection);
   void bind(Binding& binding, const void* pointer) noexcept;
-  void run_loop(std::size_t number, std::span<double> seconds) noexcept;
-  void run_piece(const PieceLoop& plan,
-                 const Loop& loop,
-                 typename Loop::Lane& lane,
-                 Index number,
-                 bool timed) noexcept;
+  void run_loop(std::size_t number, std::span<double> seconds);
+  void run_piece(
+      const PieceLoop& plan, const Loop& loop, typename Loop::Lane& lane, Index number, bool timed);
   void copy_outputs(std::span<void* const> outputs) noexcept;
   void* address(const Place& place) const;
   Binding* binding(const Place& place);

@@ -82,7 +82,7 @@ class FENESTRA_API Kernel {
   /// <op>_<dtype>_<algorithm> where there was a choice, else empty.
   virtual std::string_view name() const { return {}; }
   virtual std::size_t scratch_bytes() const { return 0; }
-  virtual void run(const Call& call) const noexcept = 0;
+  virtual void run(const Call& call) const = 0;
 };
 
 class FENESTRA_API Operation {

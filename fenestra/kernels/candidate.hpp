@@ -15,14 +15,14 @@
 
 namespace fenestra::kernels {
 
-/// `refuse` gives the reason why the candidate does not apply, or null where it does. `run` must
-/// not throw. Names follow <op>_<dtype>_<algorithm>; the instruction set is appended where people
-/// read it.
+/// `refuse` gives the reason why the candidate does not apply, or null where it does. `run` throws
+/// std::bad_alloc where there is no memory for its scratch. Names follow
+/// <op>_<dtype>_<algorithm>; the instruction set is appended where people read it.
 template <class Problem, class Arguments>
 struct Candidate {
   std::string_view name;
   const char* (*refuse)(const Problem& problem);
-  void (*run)(const Problem& problem, const Arguments& arguments) noexcept;
+  void (*run)(const Problem& problem, const Arguments& arguments);
 };
 
 /// The forced name, empty where the choice is free. Thread-local setting first, then the

@@ -547,7 +547,7 @@ BlockGrid divide(const Job<T>& job) {
 }
 
 template <class T>
-void run_job(Job<T>& job) noexcept {
+void run_job(Job<T>& job) {
   const GemmSize& size = job.size;
   const LeftOperand<T>& a = job.a;
   job.panels = {size.rows, ceil_of(size.rows, HWY_DYNAMIC_DISPATCH(max_rows)())};
@@ -611,7 +611,7 @@ template <class T>
 void gemm(const GemmSize& size,
           const LeftOperand<T>& a,
           const RightOperand<T>& b,
-          const Product<T>& c) noexcept {
+          const Product<T>& c) {
   if (size.rows == 0 || size.columns == 0) {
     return;
   }
@@ -640,7 +640,7 @@ template <class T>
 void gemm_strided(const GemmSize& size,
                   const StridedOperand<T>& a,
                   const StridedOperand<T>& b,
-                  const Product<T>& c) noexcept {
+                  const Product<T>& c) {
   LeftOperand<T> left;
   left.data = a.data;
   if (a.depth_stride == 1) {
@@ -672,15 +672,13 @@ void transpose(
   }
 }
 
-#define FENESTRA_INSTANTIATE_GEMM(T)                                                               \
-  template Index panel_width<T>(Index) noexcept;                                                   \
-  template void gemm(                                                                              \
-      const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, const Product<T>&) noexcept; \
-  template void pack_strided(const void*, const PanelRange&, Index, T*);                           \
-  template void gemm_strided(const GemmSize&,                                                      \
-                             const StridedOperand<T>&,                                             \
-                             const StridedOperand<T>&,                                             \
-                             const Product<T>&) noexcept;                                          \
+#define FENESTRA_INSTANTIATE_GEMM(T)                                                           \
+  template Index panel_width<T>(Index) noexcept;                                               \
+  template void gemm(                                                                          \
+      const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, const Product<T>&);      \
+  template void pack_strided(const void*, const PanelRange&, Index, T*);                       \
+  template void gemm_strided(                                                                  \
+      const GemmSize&, const StridedOperand<T>&, const StridedOperand<T>&, const Product<T>&); \
   template void transpose(const T*, Index, Index, Index, T*, Index) noexcept
 
 FENESTRA_INSTANTIATE_GEMM(float);

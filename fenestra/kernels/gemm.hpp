@@ -109,7 +109,7 @@ template <class T>
 void gemm(const GemmSize& size,
           const LeftOperand<T>& a,
           const RightOperand<T>& b,
-          const Product<T>& c) noexcept;
+          const Product<T>& c);
 
 /// `pack` for a matrix in memory: element (lane, k) at data[lane * lane_stride + k * depth_stride].
 template <class T>
@@ -127,7 +127,7 @@ template <class T>
 void gemm_strided(const GemmSize& size,
                   const StridedOperand<T>& a,
                   const StridedOperand<T>& b,
-                  const Product<T>& c) noexcept;
+                  const Product<T>& c);
 
 /// Writes the transpose of src (rows x columns, `src_stride` apart) to dst: dst[j * dst_stride +
 /// i].

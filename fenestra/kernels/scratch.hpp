@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
+#include <new>
 #include <type_traits>
 
 namespace fenestra::kernels {
@@ -26,13 +28,16 @@ enum ScratchSlot : int {
   scratch_slots,
 };
 
-/// At least `bytes` bytes on a 64-byte boundary, contents undefined. Ends the program when there is
-/// no memory: kernels are noexcept.
-void* scratch_bytes(int slot, std::size_t bytes) noexcept;
+/// At least `bytes` bytes on a 64-byte boundary, contents undefined. Throws std::bad_alloc where
+/// there is no memory; the slot is empty then, and may be asked for again.
+void* scratch_bytes(int slot, std::size_t bytes);
 
 template <class T>
-T* scratch(int slot, std::size_t count) noexcept {
+T* scratch(int slot, std::size_t count) {
   static_assert(std::is_trivially_copyable_v<T>);
+  if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+    throw std::bad_alloc();
+  }
   return static_cast<T*>(scratch_bytes(slot, count * sizeof(T)));
 }
 

@@ -16,8 +16,7 @@ constexpr Index kGrain = 16384;
 }  // namespace
 
 template <KernelScalar T>
-void sgd_kernel(
-    T* w, const T* w_bar, T* velocity, Index n, const SgdOptions& options, bool first) noexcept {
+void sgd_kernel(T* w, const T* w_bar, T* velocity, Index n, const SgdOptions& options, bool first) {
   const T rate = static_cast<T>(options.rate);
   const T decay = static_cast<T>(options.weight_decay);
   const T momentum = first ? T(0) : static_cast<T>(options.momentum);
@@ -43,13 +42,8 @@ void sgd_kernel(
 }
 
 template <KernelScalar T>
-void adam_kernel(T* w,
-                 const T* w_bar,
-                 T* mean,
-                 T* square,
-                 Index n,
-                 const AdamOptions& options,
-                 Index step) noexcept {
+void adam_kernel(
+    T* w, const T* w_bar, T* mean, T* square, Index n, const AdamOptions& options, Index step) {
   // Corrections in double: 1 - beta^step cancels for small steps.
   const double mean_correction = 1 - std::pow(options.beta1, static_cast<double>(step));
   const double square_correction = 1 - std::pow(options.beta2, static_cast<double>(step));
@@ -72,13 +66,12 @@ void adam_kernel(T* w,
   });
 }
 
+template FENESTRA_API void sgd_kernel(float*, const float*, float*, Index, const SgdOptions&, bool);
 template FENESTRA_API void sgd_kernel(
-    float*, const float*, float*, Index, const SgdOptions&, bool) noexcept;
-template FENESTRA_API void sgd_kernel(
-    double*, const double*, double*, Index, const SgdOptions&, bool) noexcept;
+    double*, const double*, double*, Index, const SgdOptions&, bool);
 template FENESTRA_API void adam_kernel(
-    float*, const float*, float*, float*, Index, const AdamOptions&, Index) noexcept;
+    float*, const float*, float*, float*, Index, const AdamOptions&, Index);
 template FENESTRA_API void adam_kernel(
-    double*, const double*, double*, double*, Index, const AdamOptions&, Index) noexcept;
+    double*, const double*, double*, double*, Index, const AdamOptions&, Index);
 
 }  // namespace fenestra::nn::detail

@@ -41,17 +41,11 @@ namespace detail {
 
 /// `velocity` is null without momentum; `first` starts it with the gradient.
 template <KernelScalar T>
-void sgd_kernel(
-    T* w, const T* w_bar, T* velocity, Index n, const SgdOptions& options, bool first) noexcept;
+void sgd_kernel(T* w, const T* w_bar, T* velocity, Index n, const SgdOptions& options, bool first);
 /// `step` counts from 1.
 template <KernelScalar T>
-void adam_kernel(T* w,
-                 const T* w_bar,
-                 T* mean,
-                 T* square,
-                 Index n,
-                 const AdamOptions& options,
-                 Index step) noexcept;
+void adam_kernel(
+    T* w, const T* w_bar, T* mean, T* square, Index n, const AdamOptions& options, Index step);
 
 inline void require_option(std::string_view optimiser,
                            std::string_view option,

@@ -94,7 +94,7 @@ class KernelOf final : public Kernel {
       return 0;
     }
   }
-  void run(const Call& call) const noexcept override {
+  void run(const Call& call) const override {
     const std::span<const Tensor<T>> in(static_cast<const Tensor<T>*>(call.in), call.count);
     T* out = static_cast<T*>(call.out);
     if constexpr (kPrepares) {
@@ -388,7 +388,7 @@ class OperationOf final : public OperationOn<T, kRules> {
 };
 
 /// A function of integers as an operation: `map` is a comparable struct with name, result_shape(),
-/// run(data, out, scratch) noexcept, and may have scratch_bytes().
+/// run(data, out, scratch), and may have scratch_bytes().
 template <class M>
 class DataOperationOf final : public Operation {
  public:
@@ -427,7 +427,7 @@ class DataOperationOf final : public Operation {
         return 0;
       }
     }
-    void run(const Call& call) const noexcept override {
+    void run(const Call& call) const override {
       map_.run(call.data[0], static_cast<Index*>(call.out), call.scratch);
     }
 

@@ -34,7 +34,7 @@ FENESTRA_API void run_avg_pool(const AvgPoolKernel<T>& kernel,
                                AvgPoolDirection direction,
                                const AvgPoolGeometry& g,
                                const T* in,
-                               T* out) noexcept;
+                               T* out);
 
 struct AvgPoolPrimitive {
   static constexpr std::string_view name = "avg_pool";

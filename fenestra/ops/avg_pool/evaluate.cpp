@@ -14,22 +14,16 @@ void run_avg_pool(const AvgPoolKernel<T>& kernel,
                   AvgPoolDirection direction,
                   const AvgPoolGeometry& g,
                   const T* in,
-                  T* out) noexcept {
+                  T* out) {
   kernel.run({direction, g}, {in, out});
 }
 
 template const AvgPoolKernel<float>& choose_avg_pool(AvgPoolDirection, const AvgPoolGeometry&);
 template const AvgPoolKernel<double>& choose_avg_pool(AvgPoolDirection, const AvgPoolGeometry&);
-template void run_avg_pool(const AvgPoolKernel<float>&,
-                           AvgPoolDirection,
-                           const AvgPoolGeometry&,
-                           const float*,
-                           float*) noexcept;
-template void run_avg_pool(const AvgPoolKernel<double>&,
-                           AvgPoolDirection,
-                           const AvgPoolGeometry&,
-                           const double*,
-                           double*) noexcept;
+template void run_avg_pool(
+    const AvgPoolKernel<float>&, AvgPoolDirection, const AvgPoolGeometry&, const float*, float*);
+template void run_avg_pool(
+    const AvgPoolKernel<double>&, AvgPoolDirection, const AvgPoolGeometry&, const double*, double*);
 
 std::vector<KernelChoice> avg_pool_kernels(const AvgPoolGeometry& g) {
   std::vector<KernelChoice> choices;

@@ -445,7 +445,7 @@ const char* refuse_rows(const AvgPoolProblem& problem) {
 const char* accept(const AvgPoolProblem&) { return nullptr; }
 
 template <class T>
-void run_rows(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept {
+void run_rows(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) {
   AvgCall<T> call = make_call(problem, args);
   call.tiling = make_tiling(call.plan, [&](Index columns) {
     return avg_run<T>(call.plan, columns) * static_cast<Index>(sizeof(T));
@@ -454,7 +454,7 @@ void run_rows(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) no
 }
 
 template <class T>
-void run_whole(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept {
+void run_whole(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) {
   const AvgCall<T> call = make_call(problem, args);
   const Index size = std::max(call.plan.dest_plane_size(), call.plan.source_plane_size());
   parallel_for(call.plan.planes, grain_of(call.plan.planes, size), [&](Index b, Index e) {
@@ -463,20 +463,20 @@ void run_whole(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) n
 }
 
 template <class T>
-void run_channels(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept {
+void run_channels(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) {
   const AvgCall<T> call = make_call(problem, args);
   for_positions(call.plan, 1, [&](Index b, Index e) { run_channels_on(call, b, e); });
 }
 
 template <class T>
-void run_generic(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept {
+void run_generic(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) {
   const AvgCall<T> call = make_call(problem, args);
   for_positions(call.plan, kGenericPlanes, [&](Index b, Index e) { run_generic_on(call, b, e); });
 }
 
 /// The specification on copies of the arguments.
 template <class T>
-void run_spec(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept {
+void run_spec(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) {
   const AvgPoolGeometry& g = problem.geometry;
   const bool forward = problem.direction == AvgPoolDirection::forward;
   const Shape shape = forward ? g.pool.x_shape() : g.pool.y_shape();

@@ -339,7 +339,7 @@ const char* refuse_avg_planes(const AvgPoolProblem& problem) {
 }
 
 template <class T>
-void run_avg_planes(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept {
+void run_avg_planes(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) {
   const Plan plan(problem.geometry.pool, problem.direction == AvgPoolDirection::input_grad);
   const AvgPlanesCall<T> call{plan, layout_of<T>(plan), Divisors(plan, problem.geometry), args};
   for_plane_groups(plan, call.layout, [&](Index b, Index e) { run_on(call, b, e); });
@@ -347,8 +347,8 @@ void run_avg_planes(const AvgPoolProblem& problem, const AvgPoolArguments<T>& ar
 
 template const char* refuse_avg_planes<float>(const AvgPoolProblem&);
 template const char* refuse_avg_planes<double>(const AvgPoolProblem&);
-template void run_avg_planes(const AvgPoolProblem&, const AvgPoolArguments<float>&) noexcept;
-template void run_avg_planes(const AvgPoolProblem&, const AvgPoolArguments<double>&) noexcept;
+template void run_avg_planes(const AvgPoolProblem&, const AvgPoolArguments<float>&);
+template void run_avg_planes(const AvgPoolProblem&, const AvgPoolArguments<double>&);
 
 }  // namespace fenestra::pooling
 #endif  // HWY_ONCE

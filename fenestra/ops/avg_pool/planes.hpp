@@ -9,6 +9,6 @@ template <class T>
 const char* refuse_avg_planes(const AvgPoolProblem& problem);
 
 template <class T>
-void run_avg_planes(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args) noexcept;
+void run_avg_planes(const AvgPoolProblem& problem, const AvgPoolArguments<T>& args);
 
 }  // namespace fenestra::pooling

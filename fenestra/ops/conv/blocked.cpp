@@ -19,7 +19,7 @@ class BlockedConvKernel final : public graph::Kernel {
       : problem_{ConvDirection::forward, g}, has_bias_(has_bias), blocks_(blocks) {}
 
   std::string_view name() const override { return "conv_f32_onednn"; }
-  void run(const graph::Call& call) const noexcept override {
+  void run(const graph::Call& call) const override {
     const auto* in = static_cast<const Tensor<float>*>(call.in);
     detail::run_conv_onednn_in_blocks(problem_,
                                       blocks_,

@@ -16,7 +16,7 @@ const char* refuse_nothing(const ConvProblem&) { return nullptr; }
 
 /// The slow path: the definition itself, on copies. Memory is bounded by that of the operands.
 template <class T>
-void run_spec(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept {
+void run_spec(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   const ConvGeometry& g = problem.geometry;
   const auto load = [](const T* data, const Shape& shape) {
     return Tensor<T>(

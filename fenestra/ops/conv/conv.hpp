@@ -51,7 +51,7 @@ FENESTRA_API void run_conv(const ConvKernel<T>& kernel,
                            const T* lhs,
                            const T* rhs,
                            const T* bias,
-                           T* out) noexcept;
+                           T* out);
 
 /// The shape a per-channel vector has when it is added to an activation of `rank` spatial axes.
 constexpr Shape channel_shape(Index channels, int rank, Layout layout) {

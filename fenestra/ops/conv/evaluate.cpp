@@ -16,7 +16,7 @@ void run_conv(const ConvKernel<T>& kernel,
               const T* lhs,
               const T* rhs,
               const T* bias,
-              T* out) noexcept {
+              T* out) {
   kernel.run({direction, g}, {lhs, rhs, bias, out});
 }
 
@@ -28,14 +28,14 @@ template void run_conv(const ConvKernel<float>&,
                        const float*,
                        const float*,
                        const float*,
-                       float*) noexcept;
+                       float*);
 template void run_conv(const ConvKernel<double>&,
                        ConvDirection,
                        const ConvGeometry&,
                        const double*,
                        const double*,
                        const double*,
-                       double*) noexcept;
+                       double*);
 
 std::vector<KernelChoice> conv_kernels(const ConvGeometry& g) {
   std::vector<KernelChoice> choices;

@@ -377,7 +377,7 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
 }
 
 template <class T>
-void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept {
+void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   if (problem.direction == ConvDirection::weight_grad) {
     WeightGrad<T>(problem, arguments).run();
   } else {
@@ -387,7 +387,7 @@ void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& argumen
 
 template const char* refuse_conv_direct<float>(const ConvProblem&);
 template const char* refuse_conv_direct<double>(const ConvProblem&);
-template void run_conv_direct(const ConvProblem&, const ConvArguments<float>&) noexcept;
-template void run_conv_direct(const ConvProblem&, const ConvArguments<double>&) noexcept;
+template void run_conv_direct(const ConvProblem&, const ConvArguments<float>&);
+template void run_conv_direct(const ConvProblem&, const ConvArguments<double>&);
 
 }  // namespace fenestra::detail

@@ -20,6 +20,6 @@ const char* refuse_conv_direct(const ConvProblem& problem);
 /// keeps twice that, or the rows for as many target rows as a window spans, and a vector of partial
 /// sums per weight of kTileChannels channels.
 template <class T>
-void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept;
+void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
 }  // namespace fenestra::detail

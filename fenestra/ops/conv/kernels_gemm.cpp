@@ -551,7 +551,7 @@ void weight_grad(const Group<T>& s) {
 const char* refuse_conv_gemm(const ConvProblem&) { return nullptr; }
 
 template <class T>
-void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept {
+void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   const ConvGeometry& g = problem.geometry;
   const ActivationStrides x(g.x_map(), g.windows.in_shape());
   const ActivationStrides y(g.y_map(), g.windows.out_shape());
@@ -574,7 +574,7 @@ void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments
   }
 }
 
-template void run_conv_gemm(const ConvProblem&, const ConvArguments<float>&) noexcept;
-template void run_conv_gemm(const ConvProblem&, const ConvArguments<double>&) noexcept;
+template void run_conv_gemm(const ConvProblem&, const ConvArguments<float>&);
+template void run_conv_gemm(const ConvProblem&, const ConvArguments<double>&);
 
 }  // namespace fenestra::detail

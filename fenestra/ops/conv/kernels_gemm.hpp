@@ -15,6 +15,6 @@ const char* refuse_conv_gemm(const ConvProblem& problem);
 /// a packed copy of one group's weights, or a tile of products (64 Ki elements, or 32 per weight of
 /// an output channel); the weight gradient what kernels_gemm_turned.hpp says.
 template <class T>
-void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept;
+void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
 }  // namespace fenestra::detail

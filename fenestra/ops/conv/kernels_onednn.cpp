@@ -496,14 +496,14 @@ Index onednn_block(const ConvProblem& problem) {
 
 void run_conv_onednn_in_blocks(const ConvProblem& problem,
                                const ConvBlocks& blocks,
-                               const ConvArguments<float>& arguments) noexcept {
+                               const ConvArguments<float>& arguments) {
   [[maybe_unused]] const TeamSize team;
   const auto plan =
       cache().get(key_of(problem, blocks, arguments.bias != nullptr, problem.geometry.batch));
   execute(*plan, arguments, 1);
 }
 
-void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arguments) noexcept {
+void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arguments) {
   try {
     [[maybe_unused]] const TeamSize team;
     const Index samples = chunk_samples(problem);

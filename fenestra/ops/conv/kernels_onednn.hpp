@@ -17,7 +17,7 @@ const char* refuse_conv_onednn(const ConvProblem& problem);
 /// Scratch per thread: a blocked copy of the operands, of at most kChunkBytes or one sample (whole
 /// batches in the weight gradient), and oneDNN's own scratchpad. Falls back to conv_f32_gemm should
 /// oneDNN fail to create what it was asked for.
-void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arguments) noexcept;
+void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arguments);
 
 /// Operands whose channels lie in blocks; 0 for plain ones.
 struct ConvBlocks {
@@ -31,7 +31,7 @@ Index onednn_block(const ConvProblem& problem);
 /// The forward convolution of such operands.
 void run_conv_onednn_in_blocks(const ConvProblem& problem,
                                const ConvBlocks& blocks,
-                               const ConvArguments<float>& arguments) noexcept;
+                               const ConvArguments<float>& arguments);
 
 /// Geometries kept at most: a few networks of 20 convolutions, three directions each.
 inline constexpr std::size_t kOnednnPlans = 256;

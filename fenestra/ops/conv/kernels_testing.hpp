@@ -95,7 +95,7 @@ Tensor<T> conv_by_definition(const ConvProblem& p, const ConvOperands<T>& in) {
 }
 
 template <class T>
-using ConvRun = void (*)(const ConvProblem&, const ConvArguments<T>&) noexcept;
+using ConvRun = void (*)(const ConvProblem&, const ConvArguments<T>&);
 
 /// The result starts as NaN, so that an element that is not written is found.
 template <class T>

@@ -635,7 +635,7 @@ const char* refuse_conv_winograd(const ConvProblem& problem) {
 }
 
 template <class T>
-void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept {
+void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   if (problem.direction == ConvDirection::weight_grad) {
     WinogradWeightGrad<T>(problem, arguments).run();
   } else {
@@ -643,7 +643,7 @@ void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& argum
   }
 }
 
-template void run_conv_winograd(const ConvProblem&, const ConvArguments<float>&) noexcept;
-template void run_conv_winograd(const ConvProblem&, const ConvArguments<double>&) noexcept;
+template void run_conv_winograd(const ConvProblem&, const ConvArguments<float>&);
+template void run_conv_winograd(const ConvProblem&, const ConvArguments<double>&);
 
 }  // namespace fenestra::detail

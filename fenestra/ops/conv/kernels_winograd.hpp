@@ -19,6 +19,6 @@ const char* refuse_conv_winograd(const ConvProblem& problem);
 /// in the weight gradient 16 MiB of data, x and y_bar, and 12 MiB of sums. Per thread 384 KiB of
 /// products or those of one row of tiles, and the cells that these stand on.
 template <class T>
-void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) noexcept;
+void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
 }  // namespace fenestra::detail

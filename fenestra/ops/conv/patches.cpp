@@ -747,8 +747,7 @@ void store_channels(const void* target, const kernels::TileRange& range, const T
 }
 
 template <class T>
-void add_patches(
-    const PatchGrid& grid, Index first, Index count, const T* tile, Index ld, T* x) noexcept {
+void add_patches(const PatchGrid& grid, Index first, Index count, const T* tile, Index ld, T* x) {
   if constexpr (sizeof(T) == sizeof(float)) {
     HWY_DYNAMIC_DISPATCH(add_f32)(grid, first, count, tile, ld, x);
   } else {
@@ -757,7 +756,7 @@ void add_patches(
 }
 
 template <class T>
-void restore_rows(T* x, Index rows, Index length, Index step) noexcept {
+void restore_rows(T* x, Index rows, Index length, Index step) {
   if (step == 1) {
     return;
   }
@@ -773,16 +772,16 @@ void restore_rows(T* x, Index rows, Index length, Index step) noexcept {
   }
 }
 
-#define FENESTRA_INSTANTIATE_PATCHES(T)                                                    \
-  template void prepare_cells<T>(const void*, const kernels::PanelRange&);                 \
-  template const T* find_cells(const void*, const kernels::PanelRange&, const Index**);    \
-  template void pack_cells(const void*, const kernels::PanelRange&, Index, T*);            \
-  template void pack_cells_last(const void*, const kernels::PanelRange&, Index, T*);       \
-  template void pack_taps(const void*, const kernels::PanelRange&, Index, T*);             \
-  template void cell_rows(const void*, Index, Index, Index, Index, const T**);             \
-  template void add_patches(const PatchGrid&, Index, Index, const T*, Index, T*) noexcept; \
-  template void restore_rows(T*, Index, Index, Index) noexcept;                            \
-  template void store_cells(const void*, const kernels::TileRange&, const T*, Index);      \
+#define FENESTRA_INSTANTIATE_PATCHES(T)                                                 \
+  template void prepare_cells<T>(const void*, const kernels::PanelRange&);              \
+  template const T* find_cells(const void*, const kernels::PanelRange&, const Index**); \
+  template void pack_cells(const void*, const kernels::PanelRange&, Index, T*);         \
+  template void pack_cells_last(const void*, const kernels::PanelRange&, Index, T*);    \
+  template void pack_taps(const void*, const kernels::PanelRange&, Index, T*);          \
+  template void cell_rows(const void*, Index, Index, Index, Index, const T**);          \
+  template void add_patches(const PatchGrid&, Index, Index, const T*, Index, T*);       \
+  template void restore_rows(T*, Index, Index, Index);                                  \
+  template void store_cells(const void*, const kernels::TileRange&, const T*, Index);   \
   template void store_channels(const void*, const kernels::TileRange&, const T*, Index)
 
 FENESTRA_INSTANTIATE_PATCHES(float);

@@ -104,9 +104,8 @@ void store_channels(const void* target, const kernels::TileRange& range, const T
 /// x are kept in phase order meanwhile: all cells 0, s, 2s, ... of the inner step s, then 1, s + 1,
 /// ..., so that a run of cells is a run of x; `restore_rows` ends it.
 template <class T>
-void add_patches(
-    const PatchGrid& grid, Index first, Index count, const T* tile, Index ld, T* x) noexcept;
+void add_patches(const PatchGrid& grid, Index first, Index count, const T* tile, Index ld, T* x);
 template <class T>
-void restore_rows(T* x, Index rows, Index length, Index step) noexcept;
+void restore_rows(T* x, Index rows, Index length, Index step);
 
 }  // namespace fenestra::detail

@@ -16,7 +16,7 @@ constexpr Index kGrain = 16384;
 
 /// f(x) for every element, the function chosen outside the loop.
 template <class T, class F>
-void map(const T* x, T* out, Index n, const F& f) noexcept {
+void map(const T* x, T* out, Index n, const F& f) {
   parallel_for(n, kGrain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       out[i] = f(x[i]);
@@ -25,7 +25,7 @@ void map(const T* x, T* out, Index n, const F& f) noexcept {
 }
 
 template <class T, class F>
-void zip(const T* a, const T* b, T* out, const BroadcastLoop<2>& loop, const F& f) noexcept {
+void zip(const T* a, const T* b, T* out, const BroadcastLoop<2>& loop, const F& f) {
   const Index n = loop.inner();
   const Index step_a = loop.inner_step(0);
   const Index step_b = loop.inner_step(1);
@@ -66,7 +66,7 @@ void zip(const T* a, const T* b, T* out, const BroadcastLoop<2>& loop, const F& 
 }  // namespace
 
 template <KernelScalar T>
-void unary_kernel(const UnaryCall& call, const T* x, T* out, Index n) noexcept {
+void unary_kernel(const UnaryCall& call, const T* x, T* out, Index n) {
   const T a = static_cast<T>(call.a);
   switch (call.f) {
     case UnaryFunction::neg: return map(x, out, n, [](T v) { return -v; });
@@ -81,7 +81,7 @@ void unary_kernel(const UnaryCall& call, const T* x, T* out, Index n) noexcept {
 }
 
 template <KernelScalar T>
-void gate_kernel(const GateCall& call, const T* u, const T* x, T* out, Index n) noexcept {
+void gate_kernel(const GateCall& call, const T* u, const T* x, T* out, Index n) {
   const T low = static_cast<T>(call.low);
   const T high = static_cast<T>(call.high);
   const T outside = static_cast<T>(call.outside);
@@ -111,8 +111,7 @@ void gate_kernel(const GateCall& call, const T* u, const T* x, T* out, Index n) 
 }
 
 template <KernelScalar T>
-void binary_kernel(
-    BinaryFunction f, const T* a, const T* b, T* out, const BroadcastLoop<2>& loop) noexcept {
+void binary_kernel(BinaryFunction f, const T* a, const T* b, T* out, const BroadcastLoop<2>& loop) {
   switch (f) {
     case BinaryFunction::add: return zip(a, b, out, loop, [](T p, T q) { return p + q; });
     case BinaryFunction::sub: return zip(a, b, out, loop, [](T p, T q) { return p - q; });
@@ -122,13 +121,13 @@ void binary_kernel(
   }
 }
 
-template void unary_kernel(const UnaryCall&, const float*, float*, Index) noexcept;
-template void unary_kernel(const UnaryCall&, const double*, double*, Index) noexcept;
-template void gate_kernel(const GateCall&, const float*, const float*, float*, Index) noexcept;
-template void gate_kernel(const GateCall&, const double*, const double*, double*, Index) noexcept;
+template void unary_kernel(const UnaryCall&, const float*, float*, Index);
+template void unary_kernel(const UnaryCall&, const double*, double*, Index);
+template void gate_kernel(const GateCall&, const float*, const float*, float*, Index);
+template void gate_kernel(const GateCall&, const double*, const double*, double*, Index);
 template void binary_kernel(
-    BinaryFunction, const float*, const float*, float*, const BroadcastLoop<2>&) noexcept;
+    BinaryFunction, const float*, const float*, float*, const BroadcastLoop<2>&);
 template void binary_kernel(
-    BinaryFunction, const double*, const double*, double*, const BroadcastLoop<2>&) noexcept;
+    BinaryFunction, const double*, const double*, double*, const BroadcastLoop<2>&);
 
 }  // namespace fenestra

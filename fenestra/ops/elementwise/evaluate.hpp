@@ -57,13 +57,12 @@ T gate(const GateCall& call, const GateBounds<T>& bounds, const T& u, const T& x
 
 // Compiled for float and double in evaluate.cpp; `out` has n elements, or the broadcast shape.
 template <KernelScalar T>
-FENESTRA_API void unary_kernel(const UnaryCall& call, const T* x, T* out, Index n) noexcept;
+FENESTRA_API void unary_kernel(const UnaryCall& call, const T* x, T* out, Index n);
 template <KernelScalar T>
-FENESTRA_API void gate_kernel(
-    const GateCall& call, const T* u, const T* x, T* out, Index n) noexcept;
+FENESTRA_API void gate_kernel(const GateCall& call, const T* u, const T* x, T* out, Index n);
 template <KernelScalar T>
 FENESTRA_API void binary_kernel(
-    BinaryFunction f, const T* a, const T* b, T* out, const BroadcastLoop<2>& loop) noexcept;
+    BinaryFunction f, const T* a, const T* b, T* out, const BroadcastLoop<2>& loop);
 
 // `out` may be the memory of any operand that has the result's shape: every element is read before
 // it is written.

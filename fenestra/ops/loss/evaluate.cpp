@@ -43,7 +43,7 @@ struct Lines {
 
 /// Calls body(offset of the first line in x, its number, count) for groups of neighbouring lines.
 template <class Body>
-void for_each_group(const AxisView& view, const Body& body) noexcept {
+void for_each_group(const AxisView& view, const Body& body) {
   const auto [outer, extent, inner] = view;
   if (outer * inner == 0) {
     return;
@@ -63,7 +63,7 @@ void for_each_group(const AxisView& view, const Body& body) noexcept {
 }  // namespace
 
 template <KernelScalar T>
-void cross_entropy_kernel(const T* x, const Index* cells, T* loss, const AxisView& view) noexcept {
+void cross_entropy_kernel(const T* x, const Index* cells, T* loss, const AxisView& view) {
   for_each_group(view, [&](Index at, Index line, Index count) {
     const Lines<T> lines(x + at, view.extent, view.inner, count, nullptr);
     for (Index i = 0; i < count; ++i) {
@@ -74,7 +74,7 @@ void cross_entropy_kernel(const T* x, const Index* cells, T* loss, const AxisVie
 
 template <KernelScalar T>
 void cross_entropy_grad_kernel(
-    const T* x, const T* u, const Index* cells, T* x_bar, const AxisView& view) noexcept {
+    const T* x, const T* u, const Index* cells, T* x_bar, const AxisView& view) {
   for_each_group(view, [&](Index at, Index line, Index count) {
     const Lines<T> lines(x + at, view.extent, view.inner, count, x_bar + at);
     T factor[kLines];
@@ -95,14 +95,14 @@ void cross_entropy_grad_kernel(
 template FENESTRA_API void cross_entropy_kernel(const float*,
                                                 const Index*,
                                                 float*,
-                                                const AxisView&) noexcept;
+                                                const AxisView&);
 template FENESTRA_API void cross_entropy_kernel(const double*,
                                                 const Index*,
                                                 double*,
-                                                const AxisView&) noexcept;
+                                                const AxisView&);
 template FENESTRA_API void cross_entropy_grad_kernel(
-    const float*, const float*, const Index*, float*, const AxisView&) noexcept;
+    const float*, const float*, const Index*, float*, const AxisView&);
 template FENESTRA_API void cross_entropy_grad_kernel(
-    const double*, const double*, const Index*, double*, const AxisView&) noexcept;
+    const double*, const double*, const Index*, double*, const AxisView&);
 
 }  // namespace fenestra

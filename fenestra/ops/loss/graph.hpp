@@ -12,7 +12,7 @@ struct LabelCells {
   Shape x;
 
   Shape result_shape() const { return fenestra::detail::without_classes(x); }
-  void run(const Selection& labels, Index* out, void*) const noexcept {
+  void run(const Selection& labels, Index* out, void*) const {
     fenestra::detail::write_label_cells(x, labels.indices(), out);
   }
   friend bool operator==(const LabelCells&, const LabelCells&) = default;

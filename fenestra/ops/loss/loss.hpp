@@ -38,10 +38,10 @@ constexpr V reduced_loss(const V& loss, const LossOptions& options) {
 // Compiled for float and double in evaluate.cpp. `cells` is, for each line of classes, the flat
 // index of the right one; `loss` and `u` have one value per line.
 template <KernelScalar T>
-void cross_entropy_kernel(const T* x, const Index* cells, T* loss, const AxisView& view) noexcept;
+void cross_entropy_kernel(const T* x, const Index* cells, T* loss, const AxisView& view);
 template <KernelScalar T>
 void cross_entropy_grad_kernel(
-    const T* x, const T* u, const Index* cells, T* x_bar, const AxisView& view) noexcept;
+    const T* x, const T* u, const Index* cells, T* x_bar, const AxisView& view);
 
 namespace detail {
 

@@ -10,20 +10,14 @@ const LpKernel<T>& choose_lp_pool(const LpPoolGeometry& g) {
 }
 
 template <KernelScalar T>
-void run_lp_pool(const LpKernel<T>& kernel, const LpPoolGeometry& g, const T* x, T* out) noexcept {
+void run_lp_pool(const LpKernel<T>& kernel, const LpPoolGeometry& g, const T* x, T* out) {
   kernel.run({g}, {x, out});
 }
 
 template const LpKernel<float>& choose_lp_pool(const LpPoolGeometry&);
 template const LpKernel<double>& choose_lp_pool(const LpPoolGeometry&);
-template void run_lp_pool(const LpKernel<float>&,
-                          const LpPoolGeometry&,
-                          const float*,
-                          float*) noexcept;
-template void run_lp_pool(const LpKernel<double>&,
-                          const LpPoolGeometry&,
-                          const double*,
-                          double*) noexcept;
+template void run_lp_pool(const LpKernel<float>&, const LpPoolGeometry&, const float*, float*);
+template void run_lp_pool(const LpKernel<double>&, const LpPoolGeometry&, const double*, double*);
 
 std::vector<KernelChoice> lp_pool_kernels(const LpPoolGeometry& g) {
   std::vector<KernelChoice> choices;

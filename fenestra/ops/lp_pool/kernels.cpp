@@ -198,7 +198,7 @@ const char* refuse_rows(const LpProblem& problem) {
 const char* accept(const LpProblem&) { return nullptr; }
 
 template <class T>
-void run_whole(const LpProblem& problem, const LpArguments<T>& args) noexcept {
+void run_whole(const LpProblem& problem, const LpArguments<T>& args) {
   const LpCall<T> call = make_call(problem, args);
   parallel_for(call.plan.planes,
                grain_of(call.plan.planes, call.plan.source_plane_size()),
@@ -206,13 +206,13 @@ void run_whole(const LpProblem& problem, const LpArguments<T>& args) noexcept {
 }
 
 template <class T>
-void run_channels(const LpProblem& problem, const LpArguments<T>& args) noexcept {
+void run_channels(const LpProblem& problem, const LpArguments<T>& args) {
   const LpCall<T> call = make_call(problem, args);
   for_positions(call.plan, 1, [&](Index b, Index e) { run_on(call, LpWalk::channels, b, e); });
 }
 
 template <class T>
-void run_rows(const LpProblem& problem, const LpArguments<T>& args) noexcept {
+void run_rows(const LpProblem& problem, const LpArguments<T>& args) {
   LpCall<T> call = make_call(problem, args);
   call.tiling = make_tiling(call.plan, [&](Index columns) {
     return (columns * call.plan.inner + kSlack) * static_cast<Index>(sizeof(T));
@@ -221,7 +221,7 @@ void run_rows(const LpProblem& problem, const LpArguments<T>& args) noexcept {
 }
 
 template <class T>
-void run_generic(const LpProblem& problem, const LpArguments<T>& args) noexcept {
+void run_generic(const LpProblem& problem, const LpArguments<T>& args) {
   const LpCall<T> call = make_call(problem, args);
   for_positions(
       call.plan, kGenericPlanes, [&](Index b, Index e) { run_on(call, LpWalk::generic, b, e); });
@@ -229,7 +229,7 @@ void run_generic(const LpProblem& problem, const LpArguments<T>& args) noexcept 
 
 /// The specification on a copy of x.
 template <class T>
-void run_spec(const LpProblem& problem, const LpArguments<T>& args) noexcept {
+void run_spec(const LpProblem& problem, const LpArguments<T>& args) {
   const Shape shape = problem.geometry.pool.x_shape();
   const Tensor<T> x(shape, std::span<const T>(args.x, static_cast<std::size_t>(*shape.elements())));
   const Tensor<T> y = spec::lp_pool(x, problem.geometry);

@@ -37,7 +37,7 @@ template <KernelScalar T>
 FENESTRA_API void run_lp_pool(const LpKernel<T>& kernel,
                               const LpPoolGeometry& g,
                               const T* x,
-                              T* out) noexcept;
+                              T* out);
 
 struct LpPoolPrimitive {
   static constexpr std::string_view name = "lp_pool";

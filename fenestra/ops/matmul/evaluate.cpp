@@ -7,7 +7,7 @@
 namespace fenestra {
 
 template <KernelScalar T>
-void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y) noexcept {
+void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y) {
   const detail::BatchOffsets batch(g);
   const Index m = g.rows();
   const Index n = g.columns();
@@ -45,8 +45,8 @@ void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bia
 }
 
 template FENESTRA_API void matmul_kernel(
-    const MatMulGeometry&, const float*, const float*, const float*, float*) noexcept;
+    const MatMulGeometry&, const float*, const float*, const float*, float*);
 template FENESTRA_API void matmul_kernel(
-    const MatMulGeometry&, const double*, const double*, const double*, double*) noexcept;
+    const MatMulGeometry&, const double*, const double*, const double*, double*);
 
 }  // namespace fenestra

@@ -130,7 +130,7 @@ constexpr MatMulGeometry matmul_geometry(const Shape& a,
 
 // Compiled for float and double in evaluate.cpp, on the blocked GEMM.
 template <KernelScalar T>
-void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y) noexcept;
+void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y);
 
 template <Value V>
 constexpr V matmul_matrices(const V& a,

@@ -16,7 +16,7 @@ void run_max_pool(const MaxPoolKernel<T>& kernel,
                   const T* in,
                   const WinnerTap* winners_in,
                   T* out,
-                  WinnerTap* winners_out) noexcept {
+                  WinnerTap* winners_out) {
   kernel.run({direction, g}, {in, winners_in, out, winners_out});
 }
 
@@ -28,14 +28,14 @@ template void run_max_pool(const MaxPoolKernel<float>&,
                            const float*,
                            const WinnerTap*,
                            float*,
-                           WinnerTap*) noexcept;
+                           WinnerTap*);
 template void run_max_pool(const MaxPoolKernel<double>&,
                            MaxPoolDirection,
                            const MaxPoolGeometry&,
                            const double*,
                            const WinnerTap*,
                            double*,
-                           WinnerTap*) noexcept;
+                           WinnerTap*);
 
 std::vector<KernelChoice> max_pool_kernels(const MaxPoolGeometry& g) {
   std::vector<KernelChoice> choices;

@@ -13,7 +13,7 @@ struct WinnerIndices {
   PoolGeometry pool;
 
   Shape result_shape() const { return pool.y_shape(); }
-  void run(const Selection& winners, Index* out, void*) const noexcept {
+  void run(const Selection& winners, Index* out, void*) const {
     if (winners.is_compact()) {
       expand_winners(winners.taps().data(), pool, out);
     } else {

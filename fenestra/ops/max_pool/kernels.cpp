@@ -839,7 +839,7 @@ const char* refuse_generic(const MaxPoolProblem& problem) {
 }
 
 template <class T>
-void run_rows(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+void run_rows(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   MaxCall<T> call = make_call(problem, args);
   const Index runs = call.args.winners_out != nullptr || call.plan.to_cells ? 2 : 1;
   call.tiling = make_tiling(call.plan, [&](Index columns) {
@@ -849,7 +849,7 @@ void run_rows(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) no
 }
 
 template <class T>
-void run_whole(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+void run_whole(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   const MaxCall<T> call = make_call(problem, args);
   const Index size = std::max(call.plan.dest_plane_size(), call.plan.source_plane_size());
   parallel_for(call.plan.planes, grain_of(call.plan.planes, size), [&](Index b, Index e) {
@@ -858,13 +858,13 @@ void run_whole(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) n
 }
 
 template <class T>
-void run_channels(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+void run_channels(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   const MaxCall<T> call = make_call(problem, args);
   for_positions(call.plan, 1, [&](Index b, Index e) { run_channels_on(call, b, e); });
 }
 
 template <class T>
-void run_generic(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+void run_generic(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   const MaxCall<T> call = make_call(problem, args);
   for_positions(call.plan, kGenericPlanes, [&](Index b, Index e) { run_generic_on(call, b, e); });
 }
@@ -872,7 +872,7 @@ void run_generic(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args)
 /// y_dot: one read per window. Where windows slide, the tap gives the distance from the window's
 /// first cell; bins have no padding, so the tap numbers their cells.
 template <class T>
-void run_gather(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+void run_gather(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   const Plan plan(problem.geometry.pool, false);
   bool slides = true;
   for (int axis = 0; axis < plan.windows.rank(); ++axis) {
@@ -937,7 +937,7 @@ const char* accept(const MaxPoolProblem&) { return nullptr; }
 
 /// The specification on copies of the arguments.
 template <class T>
-void run_spec(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+void run_spec(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   const MaxPoolGeometry& g = problem.geometry;
   const auto tensor = [&](const Shape& shape) {
     return Tensor<T>(shape,

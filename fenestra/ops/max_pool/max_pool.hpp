@@ -38,7 +38,7 @@ FENESTRA_API void run_max_pool(const MaxPoolKernel<T>& kernel,
                                const T* in,
                                const WinnerTap* winners_in,
                                T* out,
-                               WinnerTap* winners_out) noexcept;
+                               WinnerTap* winners_out);
 
 /// x_dot at the winners, or y_bar added to them.
 struct MaxPoolWinnersPrimitive {

@@ -440,7 +440,7 @@ const char* refuse_max_planes(const MaxPoolProblem& problem) {
 }
 
 template <class T>
-void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept {
+void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   const Plan plan(problem.geometry.pool, problem.direction == MaxPoolDirection::scatter);
   bool padded = false;
   for (int axis = 0; axis < plan.windows.rank(); ++axis) {
@@ -452,8 +452,8 @@ void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& ar
 
 template const char* refuse_max_planes<float>(const MaxPoolProblem&);
 template const char* refuse_max_planes<double>(const MaxPoolProblem&);
-template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<float>&) noexcept;
-template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<double>&) noexcept;
+template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<float>&);
+template void run_max_planes(const MaxPoolProblem&, const MaxPoolArguments<double>&);
 
 }  // namespace fenestra::pooling
 #endif  // HWY_ONCE

@@ -9,6 +9,6 @@ template <class T>
 const char* refuse_max_planes(const MaxPoolProblem& problem);
 
 template <class T>
-void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) noexcept;
+void run_max_planes(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args);
 
 }  // namespace fenestra::pooling

@@ -78,7 +78,7 @@ T inverse_deviation(T var, double eps) noexcept {
 
 /// One per group, in scratch with room for `columns` times as many.
 template <class T>
-T* inverse_deviations(const NormGeometry& g, const T* var, Index columns = 1) noexcept {
+T* inverse_deviations(const NormGeometry& g, const T* var, Index columns = 1) {
   const Index cells = g.stat_cells();
   T* r = kernels::scratch<T>(kernels::scratch_caller, static_cast<std::size_t>(columns * cells));
   for (Index s = 0; s < cells; ++s) {
@@ -89,7 +89,7 @@ T* inverse_deviations(const NormGeometry& g, const T* var, Index columns = 1) no
 
 /// Calls body(s) for every group.
 template <class Body>
-void for_each_group(const NormGeometry& g, const Body& body) noexcept {
+void for_each_group(const NormGeometry& g, const Body& body) {
   parallel_for(g.runs.groups,
                std::max<Index>(1, kGrain / std::max<Index>(g.count, 1)),
                [&](Index begin, Index end) {
@@ -101,7 +101,7 @@ void for_each_group(const NormGeometry& g, const Body& body) noexcept {
 
 /// Calls body(first element, end) for ranges of whole rows of a view of columns.
 template <class Body>
-void for_each_rows(const NormGeometry& g, const Body& body) noexcept {
+void for_each_rows(const NormGeometry& g, const Body& body) {
   const Index columns = g.runs.length;
   parallel_for(g.runs.runs,
                std::max<Index>(1, kGrain / std::max<Index>(columns, 1)),
@@ -110,7 +110,7 @@ void for_each_rows(const NormGeometry& g, const Body& body) noexcept {
 
 /// Cuts [0, n) into at most kBlocks blocks; add(i, sums) adds item i to `width` sums of its block.
 template <class T, class Add>
-void blocked_sums(Index n, Index width, T* out, const Add& add) noexcept {
+void blocked_sums(Index n, Index width, T* out, const Add& add) {
   const Index size = std::max<Index>(1, (n + kBlocks - 1) / kBlocks);
   const Index blocks = (n + size - 1) / size;
   T* partial =
@@ -135,7 +135,7 @@ void blocked_sums(Index n, Index width, T* out, const Add& add) noexcept {
 }  // namespace
 
 template <KernelScalar T>
-void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var) noexcept {
+void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var) {
   const NormRuns& r = g.runs;
   if (r.columns) {
     blocked_sums(r.runs, r.length, var, [&](Index row, T* sums) {
@@ -167,7 +167,7 @@ void normalise_kernel(const NormGeometry& g,
                       const T* var,
                       const T* gamma,
                       const T* beta,
-                      T* y) noexcept {
+                      T* y) {
   const NormRuns& r = g.runs;
   if (r.columns) {
     T* factor = inverse_deviations(g, var);
@@ -223,7 +223,7 @@ void norm_sums_kernel(const NormGeometry& g,
                       const T* x,
                       const T* mean,
                       const T* var,
-                      T* sums) noexcept {
+                      T* sums) {
   const NormRuns& r = g.runs;
   const T* inverse = inverse_deviations(g, var);
   if (r.columns) {
@@ -284,7 +284,7 @@ void norm_input_grad_kernel(const NormGeometry& g,
                             const T* var,
                             const T* sums,
                             const T* gamma,
-                            T* x_bar) noexcept {
+                            T* x_bar) {
   const NormRuns& r = g.runs;
   const auto count = static_cast<T>(g.count);
   // x_bar = a * (v - b - (x - mean) * c), with a, b and c one per group.
@@ -327,39 +327,29 @@ void norm_input_grad_kernel(const NormGeometry& g,
 template FENESTRA_API void norm_variance_kernel(const NormGeometry&,
                                                 const float*,
                                                 const float*,
-                                                float*) noexcept;
+                                                float*);
 template FENESTRA_API void norm_variance_kernel(const NormGeometry&,
                                                 const double*,
                                                 const double*,
-                                                double*) noexcept;
+                                                double*);
 template FENESTRA_API void normalise_kernel(const NormGeometry&,
                                             const float*,
                                             const float*,
                                             const float*,
                                             const float*,
                                             const float*,
-                                            float*) noexcept;
+                                            float*);
 template FENESTRA_API void normalise_kernel(const NormGeometry&,
                                             const double*,
                                             const double*,
                                             const double*,
                                             const double*,
                                             const double*,
-                                            double*) noexcept;
-template FENESTRA_API void norm_sums_kernel(const NormGeometry&,
-                                            bool,
-                                            const float*,
-                                            const float*,
-                                            const float*,
-                                            const float*,
-                                            float*) noexcept;
-template FENESTRA_API void norm_sums_kernel(const NormGeometry&,
-                                            bool,
-                                            const double*,
-                                            const double*,
-                                            const double*,
-                                            const double*,
-                                            double*) noexcept;
+                                            double*);
+template FENESTRA_API void norm_sums_kernel(
+    const NormGeometry&, bool, const float*, const float*, const float*, const float*, float*);
+template FENESTRA_API void norm_sums_kernel(
+    const NormGeometry&, bool, const double*, const double*, const double*, const double*, double*);
 template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
                                                   const float*,
                                                   const float*,
@@ -367,7 +357,7 @@ template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
                                                   const float*,
                                                   const float*,
                                                   const float*,
-                                                  float*) noexcept;
+                                                  float*);
 template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
                                                   const double*,
                                                   const double*,
@@ -375,6 +365,6 @@ template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
                                                   const double*,
                                                   const double*,
                                                   const double*,
-                                                  double*) noexcept;
+                                                  double*);
 
 }  // namespace fenestra

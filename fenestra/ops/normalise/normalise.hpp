@@ -30,7 +30,7 @@ namespace fenestra {
 
 /// Mean of the squared deviations.
 template <KernelScalar T>
-void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var) noexcept;
+void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var);
 template <KernelScalar T>
 void normalise_kernel(const NormGeometry& g,
                       const T* x,
@@ -38,7 +38,7 @@ void normalise_kernel(const NormGeometry& g,
                       const T* var,
                       const T* gamma,
                       const T* beta,
-                      T* y) noexcept;
+                      T* y);
 /// sums[0, .] = sum of u, sums[1, .] = sum of u * h, over groups or over affine cells.
 template <KernelScalar T>
 void norm_sums_kernel(const NormGeometry& g,
@@ -47,7 +47,7 @@ void norm_sums_kernel(const NormGeometry& g,
                       const T* x,
                       const T* mean,
                       const T* var,
-                      T* sums) noexcept;
+                      T* sums);
 /// gamma, where given, has one value per group.
 template <KernelScalar T>
 void norm_input_grad_kernel(const NormGeometry& g,
@@ -57,7 +57,7 @@ void norm_input_grad_kernel(const NormGeometry& g,
                             const T* var,
                             const T* sums,
                             const T* gamma,
-                            T* x_bar) noexcept;
+                            T* x_bar);
 
 namespace detail {
 

@@ -31,7 +31,7 @@ T sum_run(const T* x, Index n) noexcept {
 }  // namespace
 
 template <KernelScalar T>
-void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) noexcept {
+void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) {
   const Index outputs = to.elements().value_or(0);
   const Index inputs = from.elements().value_or(0);
   if (outputs == 0) {
@@ -107,7 +107,7 @@ void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) noexc
   });
 }
 
-template void sum_to_kernel(const float*, float*, const Shape&, const Shape&) noexcept;
-template void sum_to_kernel(const double*, double*, const Shape&, const Shape&) noexcept;
+template void sum_to_kernel(const float*, float*, const Shape&, const Shape&);
+template void sum_to_kernel(const double*, double*, const Shape&, const Shape&);
 
 }  // namespace fenestra

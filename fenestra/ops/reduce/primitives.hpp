@@ -20,7 +20,7 @@ namespace fenestra {
 
 // Compiled for float and double in evaluate.cpp.
 template <KernelScalar T>
-FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) noexcept;
+FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to);
 
 template <Value V>
 constexpr V sum_to(const V& x, const Shape& shape);

@@ -78,7 +78,7 @@ void apply_transposed_to_line(const T* from,
 }  // namespace
 
 template <KernelScalar T>
-void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) noexcept {
+void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) {
   const AxisMap& map = step.map;
   const auto& weights = step.weights;
   const MappedAxis& view = step.view;
@@ -107,7 +107,7 @@ void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) noexcept {
 }
 
 template <KernelScalar T>
-void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) noexcept {
+void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) {
   const AxisMap& map = step.map;
   const auto& weights = step.weights;
   const MappedAxis& view = step.view;
@@ -145,15 +145,9 @@ void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) noexcept
   });
 }
 
-template FENESTRA_API void axis_map_kernel(const float*, float*, const AxisStep<float>&) noexcept;
-template FENESTRA_API void axis_map_kernel(const double*,
-                                           double*,
-                                           const AxisStep<double>&) noexcept;
-template FENESTRA_API void axis_map_adjoint_kernel(const float*,
-                                                   float*,
-                                                   const AxisStep<float>&) noexcept;
-template FENESTRA_API void axis_map_adjoint_kernel(const double*,
-                                                   double*,
-                                                   const AxisStep<double>&) noexcept;
+template FENESTRA_API void axis_map_kernel(const float*, float*, const AxisStep<float>&);
+template FENESTRA_API void axis_map_kernel(const double*, double*, const AxisStep<double>&);
+template FENESTRA_API void axis_map_adjoint_kernel(const float*, float*, const AxisStep<float>&);
+template FENESTRA_API void axis_map_adjoint_kernel(const double*, double*, const AxisStep<double>&);
 
 }  // namespace fenestra

@@ -94,10 +94,10 @@ struct AxisStep {
 // Compiled for float and double in axis_map.cpp. x is (outer, map.in, inner), y is (outer, map.out,
 // inner).
 template <KernelScalar T>
-void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) noexcept;
+void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step);
 /// y is the input, x the result, which need not be zero before.
 template <KernelScalar T>
-void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) noexcept;
+void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step);
 
 template <class T>
 void map_axis(const T* x, T* y, const AxisStep<T>& step) {

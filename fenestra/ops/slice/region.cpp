@@ -69,7 +69,7 @@ void copy_region_kernel(const T* from,
                         const Shape& from_strides,
                         T* to,
                         const Shape& to_strides,
-                        const Shape& extents) noexcept {
+                        const Shape& extents) {
   if (extents.elements().value_or(0) == 0) {
     return;
   }
@@ -105,8 +105,8 @@ void copy_region_kernel(const T* from,
 }
 
 template FENESTRA_API void copy_region_kernel(
-    const float*, const Shape&, float*, const Shape&, const Shape&) noexcept;
+    const float*, const Shape&, float*, const Shape&, const Shape&);
 template FENESTRA_API void copy_region_kernel(
-    const double*, const Shape&, double*, const Shape&, const Shape&) noexcept;
+    const double*, const Shape&, double*, const Shape&, const Shape&);
 
 }  // namespace fenestra

@@ -153,11 +153,8 @@ inline StridedRegion strided(const Shape& shape, const Region& region) {
 
 // Compiled for float and double in region.cpp.
 template <KernelScalar T>
-void copy_region_kernel(const T* from,
-                        const Shape& from_strides,
-                        T* to,
-                        const Shape& to_strides,
-                        const Shape& extents) noexcept;
+void copy_region_kernel(
+    const T* from, const Shape& from_strides, T* to, const Shape& to_strides, const Shape& extents);
 
 /// to[i] = from[i] for every position i in `extents`, each side with strides of its own.
 template <class T>

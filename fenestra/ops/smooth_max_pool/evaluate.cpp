@@ -17,7 +17,7 @@ void run_smooth_max_pool(const SmoothKernel<T>& kernel,
                          const T* x,
                          const T* v,
                          T beta,
-                         T* out) noexcept {
+                         T* out) {
   kernel.run({direction, g}, {x, v, beta, out});
 }
 
@@ -31,14 +31,14 @@ template void run_smooth_max_pool(const SmoothKernel<float>&,
                                   const float*,
                                   const float*,
                                   float,
-                                  float*) noexcept;
+                                  float*);
 template void run_smooth_max_pool(const SmoothKernel<double>&,
                                   SmoothDirection,
                                   const SmoothMaxPoolGeometry&,
                                   const double*,
                                   const double*,
                                   double,
-                                  double*) noexcept;
+                                  double*);
 
 std::vector<KernelChoice> smooth_max_pool_kernels(const SmoothMaxPoolGeometry& g) {
   std::vector<KernelChoice> choices;

@@ -551,7 +551,7 @@ void run_rows_on(const SmoothCall<double>& call, Index begin, Index end) {
 const char* accept(const SmoothProblem&) { return nullptr; }
 
 template <class T>
-void run_rows(const SmoothProblem& problem, const SmoothArguments<T>& args) noexcept {
+void run_rows(const SmoothProblem& problem, const SmoothArguments<T>& args) {
   const SmoothMaxPoolGeometry& g = problem.geometry;
   const bool pad_zero = g.pad_cells == PadCells::zero;
   const bool spread = problem.direction == SmoothDirection::spread;
@@ -573,7 +573,7 @@ void run_rows(const SmoothProblem& problem, const SmoothArguments<T>& args) noex
 
 /// The specification on copies of the arguments.
 template <class T>
-void run_spec(const SmoothProblem& problem, const SmoothArguments<T>& args) noexcept {
+void run_spec(const SmoothProblem& problem, const SmoothArguments<T>& args) {
   const SmoothMaxPoolGeometry& g = problem.geometry;
   const auto tensor = [](const T* data, const Shape& shape) {
     return Tensor<T>(shape, std::span<const T>(data, static_cast<std::size_t>(*shape.elements())));

@@ -45,7 +45,7 @@ FENESTRA_API void run_smooth_max_pool(const SmoothKernel<T>& kernel,
                                       const T* x,
                                       const T* v,
                                       T beta,
-                                      T* out) noexcept;
+                                      T* out);
 
 /// Inputs: x, beta, and for mix and spread the linear argument.
 struct SmoothMaxPoolPrimitive {

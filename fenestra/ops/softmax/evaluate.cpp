@@ -71,7 +71,7 @@ void lines(SoftmaxFunction f, const T* x, T* out, Index extent, Index step, Inde
 }  // namespace
 
 template <KernelScalar T>
-void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view) noexcept {
+void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view) {
   const auto [outer, extent, inner] = view;
   const Index together = std::min(inner, kLines);
   const Index blocks = (inner + together - 1) / together;
@@ -87,13 +87,7 @@ void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view)
   });
 }
 
-template FENESTRA_API void softmax_kernel(SoftmaxFunction,
-                                          const float*,
-                                          float*,
-                                          const AxisView&) noexcept;
-template FENESTRA_API void softmax_kernel(SoftmaxFunction,
-                                          const double*,
-                                          double*,
-                                          const AxisView&) noexcept;
+template FENESTRA_API void softmax_kernel(SoftmaxFunction, const float*, float*, const AxisView&);
+template FENESTRA_API void softmax_kernel(SoftmaxFunction, const double*, double*, const AxisView&);
 
 }  // namespace fenestra

@@ -103,7 +103,7 @@ void softmax_line(SoftmaxFunction f, const T* x, Index n, Index step, T* out) {
 
 // Compiled for float and double in evaluate.cpp. The axis is not empty.
 template <KernelScalar T>
-void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view) noexcept;
+void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view);
 
 template <Value V>
 constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis);

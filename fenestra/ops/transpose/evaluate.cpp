@@ -104,7 +104,7 @@ void transpose_narrow(
 }  // namespace
 
 template <KernelScalar T>
-void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order) noexcept {
+void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order) {
   const Index size = shape.elements().value_or(0);
   if (size == 0) {
     return;
@@ -187,13 +187,7 @@ void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order) 
   });
 }
 
-template FENESTRA_API void transpose_kernel(const float*,
-                                            float*,
-                                            const Shape&,
-                                            const Shape&) noexcept;
-template FENESTRA_API void transpose_kernel(const double*,
-                                            double*,
-                                            const Shape&,
-                                            const Shape&) noexcept;
+template FENESTRA_API void transpose_kernel(const float*, float*, const Shape&, const Shape&);
+template FENESTRA_API void transpose_kernel(const double*, double*, const Shape&, const Shape&);
 
 }  // namespace fenestra

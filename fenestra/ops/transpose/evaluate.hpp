@@ -18,7 +18,7 @@ constexpr Shape transposed_shape(const Shape& shape, const Shape& order) {
 
 // Compiled for float and double in evaluate.cpp.
 template <KernelScalar T>
-void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order) noexcept;
+void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order);
 
 /// `out` holds the transposed shape.
 template <class T>
