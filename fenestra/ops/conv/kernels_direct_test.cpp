@@ -82,6 +82,30 @@ TEST_P(ConvDirect, StaysWithinTheBoundAtEveryWidth) {
   }
 }
 
+// Three of a larger kernel's taps see neighbouring rows: an input gradient with a stride.
+TEST_P(ConvDirect, StaysWithinTheBoundWhereThreeTapsOfALargerKernelTouch) {
+  Random random(26);
+  for (const char* problem : {"x=1x1x8x8 w=1x1x5x5 stride=2 padding=2",
+                              "x=2x1x19x40 w=1x1x6x6 stride=2 padding=2",
+                              "x=1x1x20x37 w=1x1x7x7 stride=2 padding=3",
+                              "x=1x1x23x41 w=1x1x7x7 stride=3 padding=3",
+                              "x=1x1x23x41 w=1x1x9x9 stride=3 padding=4 bias=true",
+                              "x=2x6x17x18 w=6x1x5x5 stride=2 padding=2 groups=6 bias=true",
+                              "x=1x6x20x21 w=6x1x6x6 stride=2 padding=2:1,0:3 groups=6",
+                              "x=1x5x22x40 w=5x1x7x7 stride=2 padding=3 groups=5",
+                              "x=1x5x22x40 w=10x1x7x7 stride=3 padding=2 groups=5",
+                              "x=1x3x18x33 w=3x1x5x3 stride=2,1 padding=2,1 groups=3",
+                              "x=1x3x18x33 w=3x1x3x5 stride=1,2 padding=1,2 groups=3",
+                              "x=1x3x18x33 w=3x1x3x3 stride=2 dilation=2 padding=2 groups=3",
+                              "x=1x3x18x33 w=3x1x6x5 stride=4,2 dilation=2 padding=5 groups=3",
+                              "x=1x2x5x12x15 w=2x1x3x5x5 stride=2 padding=2 groups=2"}) {
+    expect_within_bound(Conv::parse(problem), random);
+    if (HasFatalFailure()) {
+      return;
+    }
+  }
+}
+
 TEST_P(ConvDirect, GivesTheSameBitsOnAnyNumberOfThreads) {
   Random random(24);
   for (const char* problem : {"x=3x16x40x40 w=16x1x3x3 padding=1 groups=16",

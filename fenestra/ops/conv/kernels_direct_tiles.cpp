@@ -242,7 +242,9 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
 
 /// One channel of one plane, 3 x 3 taps on neighbouring cells, kRows rows that follow one another:
 /// the nine weights stay in registers and a vector that is loaded serves the up to three rows that
-/// see it. Half the loads of run_tile, and no call per tile.
+/// see it. Half the loads of run_tile, and no call per tile. The kernel may be larger: row taps 0,
+/// 2 and 4 of an input gradient with stride 2 see neighbouring rows too, so weights are found by
+/// the tap's own number.
 template <class T, int kRows>
 void run_rows_3x3(const TileJob<T>& t) {
   const hn::ScalableTag<T> d;
@@ -256,13 +258,14 @@ void run_rows_3x3(const TileJob<T>& t) {
                       std::min(t.phase.offset[0], t.phase.offset[2]);
   const V start = t.bias != nullptr ? hn::Set(d, t.bias[0]) : hn::Zero(d);
   HWY_ALIGN T line[kLanes];
-  const T* w = t.weights + b.weight_plane[0] * 9;
+  const T* weights = t.weights + b.weight_plane[0] * b.row_taps * 3;
   V weight[3][3];
   FENESTRA_UNROLL
   for (int i = 0; i < 3; ++i) {
+    const T* w = weights + t.entry[down ? i : 2 - i].tap * 3;
     FENESTRA_UNROLL
     for (int k = 0; k < 3; ++k) {
-      weight[i][k] = hn::Set(d, w[(down ? i : 2 - i) * 3 + (right ? k : 2 - k)]);
+      weight[i][k] = hn::Set(d, w[right ? k : 2 - k]);
     }
   }
   for (Index column = 0; column < t.phase.width; column += kLanes) {
@@ -302,12 +305,15 @@ void run_rows_3x3(const TileJob<T>& t) {
 // Rows of a 3x3 tile: four accumulators, nine weights and a vector fill 16 registers.
 constexpr Index kRows3x3 = 4;
 
+/// Whether the tile's taps are three rows and three columns that touch, in rising or falling order.
 template <class T>
 bool is_3x3(const TileJob<T>& t, Index channels) {
-  const auto neighbours = [](Index a, Index b) { return a - b == 1 || b - a == 1; };
+  const auto touch = [](Index a, Index b, Index c) {
+    return (b - a == 1 || b - a == -1) && c - b == b - a;
+  };
   return channels == 1 && t.band.planes == 1 && t.phase.taps == 3 && t.last_entry - t.entry == 3 &&
-         t.source_shift == t.band.pitch && neighbours(t.entry[0].row, t.entry[1].row) &&
-         neighbours(t.phase.offset[0], t.phase.offset[1]);
+         t.source_shift == t.band.pitch && touch(t.entry[0].row, t.entry[1].row, t.entry[2].row) &&
+         touch(t.phase.offset[0], t.phase.offset[1], t.phase.offset[2]);
 }
 
 template <class T>
@@ -412,7 +418,9 @@ void join_phases(const BandJob<T>& b, Index channel, T* HWY_RESTRICT out) {
   }
 }
 
-/// How many rows of the band from `row` on see the same row taps as it does.
+/// How many rows of the band from `row` on see the same row taps as it does. Rows list either all
+/// taps or, in an input gradient with a row stride, those of their own phase: two neighbours with
+/// the same first tap and as many taps have the same taps.
 template <class T>
 Index like_rows(const BandJob<T>& b, Index row) {
   const Index taps = b.row_begin[row + 1] - b.row_begin[row];
