@@ -3,7 +3,7 @@
 //
 // An operator lists its candidates fastest first and the specification last, so nothing is
 // unsupported, only slow. The choice can be forced, for tests and for people: FENESTRA_KERNEL in
-// the environment, or `ForcedKernel` in a scope.
+// the environment, or `ForcedKernel` in a scope; FENESTRA_ISA limits the instruction set.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -24,6 +24,11 @@ struct Candidate {
   const char* (*refuse)(const Problem& problem);
   void (*run)(const Problem& problem, const Arguments& arguments);
 };
+
+/// Forbids instruction sets above FENESTRA_ISA, at the first call; a name that is unknown or not
+/// available here throws `kernel_refused` at every call. Whatever is about to run a kernel calls
+/// it.
+FENESTRA_API void apply_isa_limit();
 
 /// The forced name, empty where the choice is free. Thread-local setting first, then the
 /// environment.
@@ -68,6 +73,7 @@ void for_each_candidate(std::span<const Candidate<Problem, Arguments>> candidate
 template <class Problem, class Arguments>
 const Candidate<Problem, Arguments>& choose(
     std::span<const Candidate<Problem, Arguments>> candidates, const Problem& problem) {
+  apply_isa_limit();
   if (const std::string_view forced = forced_kernel(); !forced.empty()) {
     for (const auto& candidate : candidates) {
       if (candidate.name != forced) {

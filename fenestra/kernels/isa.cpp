@@ -8,8 +8,10 @@
 #include <hwy/highway.h>
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/kernels/candidate.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 HWY_BEFORE_NAMESPACE();
@@ -47,13 +49,52 @@ std::int64_t available_targets() {
   return (hwy::SupportedTargets() & HWY_TARGETS) | HWY_STATIC_TARGET;
 }
 
+/// The target of that name, or 0 and in `known` the names there are.
+std::int64_t find_target(std::string_view name, std::string& known) {
+  // Lower bits are better targets.
+  for (std::int64_t rest = available_targets(); rest != 0; rest &= rest - 1) {
+    const std::int64_t target = rest & -rest;
+    if (target_name(target) == name) {
+      return target;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(target_name(target));
+  }
+  return 0;
+}
+
+/// Forbids what is better than FENESTRA_ISA; gives what is wrong with it, or nothing.
+std::string obey_environment() {
+  const char* name = std::getenv("FENESTRA_ISA");
+  if (name == nullptr || *name == '\0') {
+    return "";
+  }
+  std::string known;
+  const std::int64_t target = find_target(name, known);
+  if (target == 0) {
+    return "FENESTRA_ISA: instruction set \"" + std::string(name) +
+           "\" is not available here\n  fix: one of " + known + ", or leave it unset";
+  }
+  hwy::DisableTargets((target - 1) & HWY_TARGETS);
+  return "";
+}
+
 }  // namespace
 
-std::string_view isa_name() noexcept { return target_name(HWY_DYNAMIC_DISPATCH(current_target)()); }
+void apply_isa_limit() {
+  static const std::string fault = obey_environment();
+  if (!fault.empty()) {
+    throw Error(ErrorCode::kernel_refused, fault);
+  }
+}
+
+std::string_view isa_name() {
+  apply_isa_limit();
+  return target_name(HWY_DYNAMIC_DISPATCH(current_target)());
+}
 
 std::vector<std::string_view> supported_isas() {
+  apply_isa_limit();
   std::vector<std::string_view> names;
-  // Lower bits are better targets.
   for (std::int64_t rest = available_targets(); rest != 0; rest &= rest - 1) {
     names.push_back(target_name(rest & -rest));
   }
@@ -61,18 +102,15 @@ std::vector<std::string_view> supported_isas() {
 }
 
 ScopedIsa::ScopedIsa(std::string_view name) {
+  apply_isa_limit();
   std::string known;
-  for (std::int64_t rest = available_targets(); rest != 0; rest &= rest - 1) {
-    const std::int64_t target = rest & -rest;
-    if (target_name(target) == name) {
-      hwy::SetSupportedTargetsForTest(target);
-      return;
-    }
-    known += (known.empty() ? "" : ", ") + std::string(target_name(target));
+  const std::int64_t target = find_target(name, known);
+  if (target == 0) {
+    throw Error(ErrorCode::kernel_refused,
+                "instruction set \"" + std::string(name) +
+                    "\" is not available here\n  fix: one of " + known);
   }
-  throw Error(ErrorCode::kernel_refused,
-              "instruction set \"" + std::string(name) +
-                  "\" is not available here\n  fix: one of " + known);
+  hwy::SetSupportedTargetsForTest(target);
 }
 
 ScopedIsa::~ScopedIsa() { hwy::SetSupportedTargetsForTest(0); }

@@ -26,9 +26,10 @@ CONV = "x=8x3x32x32 w=16x3x3x3 stride=2 padding=1"
 
 
 class ToolTest(unittest.TestCase):
-    def run_tool(self, *arguments, code=FINE, tool=TOOL):
+    def run_tool(self, *arguments, code=FINE, tool=TOOL, **environment):
         """Runs the tool and checks its exit code; returns what it printed."""
-        done = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, **environment})
         self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
         return done.stdout, done.stderr
 
@@ -54,6 +55,18 @@ class Explain(ToolTest):
             "not drawn: 8 windows after",
         ]:
             self.assertIn(expected, out)
+
+    def test_the_environment_limits_the_instruction_set(self):
+        out, _ = self.run_tool("explain", "conv", CONV, "--kernels", FENESTRA_ISA="baseline")
+        self.assertIn("(instruction set: baseline)", out)
+        self.run_tool("check", "conv", "x=2x3x9x17 w=4x3x3x3", FENESTRA_ISA="baseline")
+
+    def test_an_instruction_set_that_is_not_there_is_refused_by_the_name_of_the_variable(self):
+        for command in [("explain", "conv", CONV, "--kernels"), ("check", "conv", CONV),
+                        ("check", "matmul", "a=2x3 b=3x4")]:
+            _, err = self.run_tool(*command, code=BAD_INPUT, FENESTRA_ISA="avx1024")
+            self.assertIn('[kernel-refused] FENESTRA_ISA: instruction set "avx1024"', err)
+            self.assertIn("baseline, or leave it unset", err)
 
     def test_a_drawing_shows_every_tap_of_a_small_axis(self):
         drawing = self.read_json("explain", "max_pool", "x=1x1x4 kernel=3 stride=2 padding=1 "

@@ -27,6 +27,13 @@ struct ConvArguments {
   T* out = nullptr;  ///< y, x_bar, w_bar
 };
 
+/// Multiply-adds of one sample, in any direction. What candidates refuse by, never that of the
+/// batch: a sample has the same bits in whatever batch it sits. 0 without samples, where products
+/// of the other sizes may not fit.
+constexpr Index sample_work(const ConvGeometry& g) {
+  return g.batch == 0 ? 0 : g.multiply_adds() / g.batch;
+}
+
 template <class T>
 using ConvCandidate = kernels::Candidate<ConvProblem, ConvArguments<T>>;
 

@@ -19,7 +19,7 @@ namespace fenestra::detail {
 
 namespace {
 
-// Multiply-adds below which the cost of a call decides.
+// Multiply-adds of a sample below which the cost of a call decides.
 constexpr Index kTinyWork = 20'000;
 // Multiply-adds from which oneDNN takes a problem.
 constexpr Index kPeerWork = 1'000'000;
@@ -344,7 +344,7 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
   if (width < 4) {
     return "rows shorter than a vector";
   }
-  if (g.multiply_adds() < kTinyWork && planes <= 16) {
+  if (sample_work(g) < kTinyWork && planes <= 16) {
     return nullptr;  // 3x3 1 -> 1 @8: 0.4 us, the matrix product 0.9 us, oneDNN 1.2 us
   }
   if (axes.row.kernel * axes.column.kernel < 3) {

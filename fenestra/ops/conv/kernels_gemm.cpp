@@ -414,8 +414,11 @@ void input_grad_few(const Group<T>& s) {
   const Index parts = last || g.batch >= threads() ? 1 : g.group_in();
   const Index channels = g.group_in() / parts;
   const Index rows = channels * taps;
-  // The tile of products stays in the second-level cache: 64 Ki elements, or 32 columns.
-  const Index columns = std::min(cells, std::clamp<Index>(65536 / rows / 32 * 32, 32, 512));
+  // The tile of products of all channels stays in the second-level cache: 64 Ki elements, or 32
+  // columns. Not of one part: within a tile taps are added before cells, so its width is seen in
+  // the bits, and parts depend on threads and batch.
+  const Index columns =
+      std::min(cells, std::clamp<Index>(65536 / (g.group_in() * taps) / 32 * 32, 32, 512));
   const WindowAxis& inner = g.windows[g.rank() - 1];
   PatchGrid grid = plain_window_grid(s);
   grid.axes[0].count = 1;

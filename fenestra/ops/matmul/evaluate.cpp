@@ -1,6 +1,7 @@
 // Compiled matrix products: stacks of them on the blocked GEMM, transposition by strides.
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/candidate.hpp>
 #include <fenestra/kernels/gemm.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
 
@@ -8,6 +9,7 @@ namespace fenestra {
 
 template <KernelScalar T>
 void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y) {
+  kernels::apply_isa_limit();
   const detail::BatchOffsets batch(g);
   const Index m = g.rows();
   const Index n = g.columns();
