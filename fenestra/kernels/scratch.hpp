@@ -12,7 +12,8 @@
 namespace fenestra::kernels {
 
 /// GEMM keeps the first slots, the functions it calls back (packing, storing) the next ones, and
-/// what calls GEMM or does without it uses `caller` and up.
+/// what calls GEMM or does without it uses `caller` and up; a kernel that runs another one whole
+/// uses `around`.
 enum ScratchSlot : int {
   scratch_gemm_shared = 0,
   scratch_gemm_a,
@@ -25,6 +26,8 @@ enum ScratchSlot : int {
   scratch_caller,
   scratch_caller_2,
   scratch_caller_3,
+  scratch_around,
+  scratch_around_2,
   scratch_slots,
 };
 

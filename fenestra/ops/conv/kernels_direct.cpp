@@ -10,8 +10,10 @@
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/conv/kernels_direct.hpp>
 #include <fenestra/ops/conv/kernels_direct_axes.hpp>
+#include <fenestra/ops/conv/kernels_direct_last.hpp>
 #include <fenestra/ops/conv/kernels_direct_tiles.hpp>
 #include <fenestra/ops/conv/kernels_direct_weights.hpp>
+#include <fenestra/ops/conv/kernels_gemm_turned.hpp>
 
 #include <algorithm>
 
@@ -21,8 +23,8 @@ namespace {
 
 // Multiply-adds of a sample below which the cost of a call decides.
 constexpr Index kTinyWork = 20'000;
-// Multiply-adds from which oneDNN takes a problem.
-constexpr Index kPeerWork = 1'000'000;
+// Rows below which a weight gradient as a matrix product leaves its tiles half empty.
+constexpr Index kFewTargets = 12;
 
 /// A tensor of the problem, seen as planes.
 struct Side {
@@ -303,82 +305,72 @@ class Correlation {
 
 const char* direct_lacks(const ConvProblem& problem) {
   const ConvGeometry& g = problem.geometry;
-  if (g.layout != Layout::channels_first) {
-    return "channels last";
-  }
   if (g.in_channels == 0 || g.out_channels == 0) {
     return "no channels";
   }
   return nullptr;
 }
 
-// Where others are faster, measured against oneDNN with its reorders and against conv_*_gemm on Zen
-// 3, one thread, shares of peak in brackets.
+// Where conv_*_gemm is faster: one thread, microseconds of this kernel and of gemm in f32, on
+// AVX-512 where nothing else is said. Asks about one sample only, see sample_work.
 template <class T>
 const char* refuse_conv_direct(const ConvProblem& problem) {
   if (const char* reason = direct_lacks(problem)) {
     return reason;
   }
-#ifdef FENESTRA_HAVE_ONEDNN
-  constexpr bool kPeer = sizeof(T) == sizeof(float);
-#else
-  constexpr bool kPeer = false;
-#endif
   const ConvGeometry& g = problem.geometry;
   const Axes axes(g.windows);
   const bool transposed = problem.direction == ConvDirection::input_grad;
   const bool sums_cells = problem.direction == ConvDirection::weight_grad;
-  const Index planes =
-      (transposed ? g.group_out() : g.group_in()) * axes.outer_product(&WindowAxis::kernel);
+  const Index channels = transposed ? g.group_out() : g.group_in();
+  const Index planes = channels * axes.outer_product(&WindowAxis::kernel);
   const Index widest_group = std::max(g.group_in(), g.group_out());
   const Index width = transposed ? axes.column.in : axes.column.out;
   if (g.groups > 1 && std::min(g.group_in(), g.group_out()) == 1 && widest_group <= kTileChannels) {
-    // Depthwise: 96 @112 1.3 to 1.5 times oneDNN with its reorders, weight gradients up to 14
-    // times; a stride costs a pass over each row and narrow rows are mostly call: 96 @112 s2 oneDNN
-    // is 1.4 to 1.9 times faster, 5x5 240 @14 1.3 to 2.6 times.
-    const bool slow_rows = axes.column.stride > 1 || width < 16;
-    const bool peer_runs = kPeer && g.rank() <= 3 && g.multiply_adds() >= kPeerWork;
-    return slow_rows && peer_runs && !sums_cells ? "strided or narrow: a blocked layout pays"
-                                                 : nullptr;
+    return nullptr;  // depthwise 96 @56: F 150, gemm 1400; channels last F 520, gemm 11000
+  }
+  if (g.layout == Layout::channels_last && g.group_in() * g.group_out() > 64) {
+    // 3 -> 16 @128: F 300, gemm 710; 8 to a group @28: F 630, gemm 1520; 16 @64: F 280, gemm 240.
+    return "a matrix product: the channels of a cell lie side by side";
   }
   if (width < 4) {
     return "rows shorter than a vector";
   }
   if (sample_work(g) < kTinyWork && planes <= 16) {
-    return nullptr;  // 3x3 1 -> 1 @8: 0.4 us, the matrix product 0.9 us, oneDNN 1.2 us
+    return nullptr;  // 3x3 1 -> 1 @8: 0.6, gemm 1.2; 256 samples of it: 57, gemm 157
   }
   if (axes.row.kernel * axes.column.kernel < 3) {
-    return "a matrix product: too few taps share a row";  // 1x1 256 -> 64 @56 [19 %]
+    return "a matrix product: too few taps share a row";  // 1x1 256 -> 64 @56 [19 % of peak]
   }
-  if (g.groups > 1 && widest_group <= 4) {
-    return nullptr;  // 32 groups of 4 @56: 5 to 12 times oneDNN
+  if (g.groups > 1 && widest_group <= 8) {
+    return nullptr;  // groups of 4 @56: F 720, gemm 1420; of 8 @28: F 500, W 950, gemm 1280, 2790
   }
-  if (width < 16) {
-    return "rows of less than two vectors";  // 5x5 6 -> 16 @12 [38 %, gemm 44 %], 256 @14 [47 %]
+  if (sums_cells && g.layout == Layout::channels_first && turning_pays<T>(g)) {
+    return "a matrix product: enough channels to fill its panels";  // 32 @64: 1130, gemm 550
+  }
+  if (sums_cells && g.group_out() < kFewTargets && width >= 8) {
+    return nullptr;  // 64 -> 1 @56: 190, gemm 1620; 128 -> 8 @28: 500, gemm 840
+  }
+  if (width < 8 || (width < 16 && (planes > 8 || sums_cells))) {
+    return "rows of less than two vectors";  // F of 8 @14: 4.9, gemm 11.3; W of 8 -> 64: 88, gemm
+                                             // 34
   }
   if (transposed && g.group_in() < kTileChannels && g.group_in() < planes / 4) {
-    return "too few target channels share a strip";  // D of 3 -> 16 @128 [34 %, gemm 39 %]
+    return "too few target channels share a strip";  // D of 7x7 s2 3 -> 64 @224: 3310, gemm 2170
   }
-  if (!kPeer) {
-    return planes <= 32 ? nullptr : "too many channels: the strip leaves the cache";
+  if (!transposed && !sums_cells && g.group_out() <= kTileChannels) {
+    return nullptr;  // 64 -> 1 @56: 230, gemm 590
   }
-  // oneDNN on blocked layouts: 16 @128 F 1.1 to 1.5 times faster, D and W 1.2 to 1.4 times, 12
-  // channels equal or slower; 32 groups of 8 @28 D 1.2 and W 1.4 times faster; 7x7 s2 3 -> 64 F 1.2
-  // and W 1.1 times faster.
-  const Index most = sums_cells ? 12 : transposed ? 8 : 12;
-  const bool backward = sums_cells || transposed;
-  if (planes > most || (backward && g.groups > 1) || (sums_cells && g.group_out() > 32)) {
-    return "too many channels: a blocked layout pays";
-  }
-  if (!backward && axes.column.stride > 1 && g.group_out() > 32) {
-    return "a stride, and many channels that pay for a blocked layout";
-  }
-  return nullptr;
+  // A strip of many planes leaves the cache. 64 @56: 2910, gemm 1980; 32 @64: 710, gemm 550, on
+  // AVX2 980 and 1050; with outer axes gemm gathers longer: 3^3 32 @8x28: 4650, gemm 6120.
+  return channels <= 32 ? nullptr : "too many channels: the strip leaves the cache";
 }
 
 template <class T>
 void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments) {
-  if (problem.direction == ConvDirection::weight_grad) {
+  if (problem.geometry.layout == Layout::channels_last) {
+    DirectLast<T, Correlation<T>>(problem, arguments).run();
+  } else if (problem.direction == ConvDirection::weight_grad) {
     WeightGrad<T>(problem, arguments).run();
   } else {
     Correlation<T>(problem, arguments).run();
