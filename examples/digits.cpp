@@ -6,6 +6,7 @@
 // LeNet in miniature: two convolutions, two poolings, two linear layers; cross entropy; Adam;
 // gradients by the tape. One of ten images is held out. Before training the gradients are compared
 // with difference quotients.
+#include <fenestra/base/file.hpp>
 #include <fenestra/fenestra.hpp>
 #include <fenestra/io/npy.hpp>
 #include <fenestra/nn/accuracy.hpp>
@@ -15,7 +16,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <vector>
 #include <unistd.h>
@@ -162,7 +162,7 @@ int main(int argc, char** argv) try {
                 100 * right,
                 static_cast<int>(test.labels.size()),
                 static_cast<double>(last_loss));
-  std::ofstream(output / "report.txt") << line;
+  fn::replace_file(output / "report.txt", {line});
   std::printf("%smodel and report: %s\n", line, output.string().c_str());
   return right >= 0.97 ? 0 : 1;
 } catch (const fn::Error& error) {

@@ -6,6 +6,7 @@
 //
 // Everybody who is compared takes turns within a case, the machine's limit among them, so that a
 // machine that slows down slows all of them; figures are medians.
+#include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/bench/bars.hpp>
 #include <fenestra/bench/case.hpp>
@@ -16,7 +17,6 @@
 #include <fenestra/kernels/isa.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -304,7 +304,7 @@ void run(const Options& options) {
   const std::vector<Bar> bars = judge(results);
   print_summary(results, bars);
   if (!options.json.empty()) {
-    std::ofstream(options.json) << to_json(results, bars, machine, torch).dump(1) << "\n";
+    replace_file(options.json, {to_json(results, bars, machine, torch).dump(1), "\n"});
   }
 }
 

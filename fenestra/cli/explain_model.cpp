@@ -1,10 +1,10 @@
 // `fenestra explain model`: the plan of a whole network. The one file of the tool that compiles
 // graphs, since every operator's rules come with it.
+#include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command.hpp>
 #include <fenestra/cli/text.hpp>
-#include <fenestra/io/file.hpp>
 #include <fenestra/nn/model_programs.hpp>
 
 #include <algorithm>
@@ -240,7 +240,7 @@ ExitCode explain_model(const ExplainModelOptions& options) {
       options.type == graph::DataType::f64 ? report_of<double>(options) : report_of<float>(options);
   const std::string text = explained(report, options.format);
   if (options.output) {
-    io::replace_file(*options.output, {text});
+    replace_file(*options.output, {text});
   } else {
     std::cout << text;
   }

@@ -1,17 +1,21 @@
-// .npy: a magic string, a header that is a Python dictionary in text, then the numbers.
-#include <fenestra/io/file.hpp>
+// .npy: a header (npy_header.hpp), then the numbers.
+#include <fenestra/base/file.hpp>
 #include <fenestra/io/npy.hpp>
+#include <fenestra/io/npy_header.hpp>
 #include <fenestra/tensor/transform.hpp>
 
+#include <algorithm>
 #include <bit>
-#include <charconv>
+#include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
-#include <iterator>
+#include <cstdio>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fenestra::io {
@@ -21,150 +25,36 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-
-[[noreturn]] void fail(const std::filesystem::path& path,
-                       std::size_t offset,
-                       const std::string& expected,
-                       const std::string& found) {
-  throw Error(ErrorCode::bad_file,
-              path.string() + ": at byte " + std::to_string(offset) + ": expected " + expected +
-                  ", found " + found + "\n  fix: write it with numpy.save");
-}
-
-/// What the header says.
-struct Header {
-  char kind = 'f';  ///< f, i, u or b, as NumPy names them
-  int width = 4;    ///< bytes
-  bool fortran = false;
-  Shape shape;
-  std::size_t begin = 0;  ///< of the numbers
+/// NumPy's bool: a byte that is 0 or 1.
+struct Truth {
+  unsigned char byte;
 };
 
-/// The text after `'key': ` in the header's dictionary.
-std::string_view entry(const std::filesystem::path& path,
-                       std::string_view text,
-                       std::string_view key,
-                       std::size_t at) {
-  const std::string quoted = "'" + std::string(key) + "':";
-  const std::size_t found = text.find(quoted);
-  if (found == std::string_view::npos) {
-    fail(path, at, quoted, "a header without it");
-  }
-  std::string_view rest = text.substr(found + quoted.size());
-  while (!rest.empty() && rest.front() == ' ') {
-    rest.remove_prefix(1);
-  }
-  return rest;
-}
-
-Header read_header(const std::filesystem::path& path, std::string_view bytes) {
-  if (bytes.substr(0, kMagic.size()) != kMagic) {
-    fail(
-        path, 0, "the magic string \\x93NUMPY", bytes.empty() ? "an empty file" : "something else");
-  }
-  if (bytes.size() < 10) {
-    fail(path, bytes.size(), "a header", "the end of the file");
-  }
-  const auto byte = [&](std::size_t i) {
-    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
-  };
-  const std::size_t version = byte(6);
-  if (version < 1 || version > 3) {
-    fail(path, 6, "format version 1, 2 or 3", std::to_string(version));
-  }
-  const std::size_t text_at = version == 1 ? 10 : 12;
-  if (bytes.size() < text_at) {
-    fail(path, bytes.size(), "the header's length", "the end of the file");
-  }
-  const std::size_t length =
-      byte(8) + (byte(9) << 8) + (version == 1 ? 0 : (byte(10) << 16) + (byte(11) << 24));
-  if (bytes.size() < text_at + length) {
-    fail(path,
-         bytes.size(),
-         "a header of " + std::to_string(length) + " bytes",
-         "the end of the file");
-  }
-  const std::string_view text = bytes.substr(text_at, length);
-  Header header;
-  header.begin = text_at + length;
-
-  const std::string_view descr = entry(path, text, "descr", text_at);
-  // '<f4' and the like; '|u1' and '|b1' have no byte order.
-  if (descr.size() < 5 || descr[0] != '\'' || (descr[1] != '<' && descr[1] != '|') ||
-      descr[4] != '\'' || std::string_view("fiub").find(descr[2]) == std::string_view::npos) {
-    fail(path,
-         text_at,
-         "a little-endian number type such as '<f4'",
-         std::string(descr.substr(0, 8)));
-  }
-  header.kind = descr[2];
-  header.width = descr[3] - '0';
-  const bool known = header.kind == 'f' ? header.width == 4 || header.width == 8
-                                        : header.width == 1 || header.width == 2 ||
-                                              header.width == 4 || header.width == 8;
-  if (!known) {
-    fail(path, text_at, "a number of 1, 2, 4 or 8 bytes", std::string(descr.substr(0, 5)));
-  }
-  header.fortran = entry(path, text, "fortran_order", text_at).substr(0, 4) == "True";
-
-  std::string_view shape = entry(path, text, "shape", text_at);
-  if (shape.empty() || shape.front() != '(') {
-    fail(path, text_at, "a shape in parentheses", std::string(shape.substr(0, 8)));
-  }
-  shape.remove_prefix(1);
-  while (!shape.empty() && shape.front() != ')') {
-    if (shape.front() == ' ' || shape.front() == ',') {
-      shape.remove_prefix(1);
-      continue;
-    }
-    Index extent = 0;
-    const auto [end, failure] = std::from_chars(shape.data(), shape.data() + shape.size(), extent);
-    if (failure != std::errc() || extent < 0 || header.shape.rank() == kMaxRank) {
-      fail(path, text_at, "at most 16 extents", std::string(shape.substr(0, 16)));
-    }
-    header.shape.push_back(extent);
-    shape.remove_prefix(static_cast<std::size_t>(end - shape.data()));
-  }
-  return header;
-}
-
-template <class From, class T>
-void convert(const std::filesystem::path& path,
-             const char* bytes,
-             Tensor<T>& out,
-             std::size_t begin) {
-  T* to = out.mutable_data();
-  for (Index i = 0; i < out.size(); ++i) {
-    From value;
-    std::memcpy(&value, bytes + static_cast<std::size_t>(i) * sizeof(From), sizeof(From));
-    to[i] = static_cast<T>(value);
-    if constexpr (std::is_integral_v<From> || std::is_integral_v<T>) {
-      if (static_cast<From>(to[i]) != value) {
-        fail(path,
-             begin + static_cast<std::size_t>(i) * sizeof(From),
-             "a number the tensor's type holds exactly",
-             std::to_string(value));
-      }
-    }
-  }
-}
-
-template <class T>
-void convert_any(const std::filesystem::path& path,
-                 const Header& h,
-                 const char* bytes,
-                 Tensor<T>& out) {
-  const auto as = [&]<class From>(From) { convert<From>(path, bytes, out, h.begin); };
-  if (h.kind == 'f') {
-    return h.width == 4 ? as(float{}) : as(double{});
-  }
-  const bool is_signed = h.kind == 'i';
-  switch (h.width) {
-    case 1: return is_signed ? as(std::int8_t{}) : as(std::uint8_t{});
-    case 2: return is_signed ? as(std::int16_t{}) : as(std::uint16_t{});
-    case 4: return is_signed ? as(std::int32_t{}) : as(std::uint32_t{});
-    default: return is_signed ? as(std::int64_t{}) : as(std::uint64_t{});
+/// The number in another type, or nothing where it does not fit: integers are exact or refused,
+/// other numbers may be rounded but do not become infinite.
+template <class T, class From>
+std::optional<T> fitted(From value) {
+  if constexpr (std::is_same_v<From, T>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, Truth>) {
+    return value.byte <= 1 ? std::optional<T>(static_cast<T>(value.byte)) : std::nullopt;
+  } else if constexpr (std::is_integral_v<From> && std::is_integral_v<T>) {
+    return std::in_range<T>(value) ? std::optional<T>(static_cast<T>(value)) : std::nullopt;
+  } else if constexpr (std::is_integral_v<From>) {
+    // The largest integer rounds up to a power of two, which From does not hold.
+    const T converted = static_cast<T>(value);
+    const T bound = std::ldexp(T(1), std::numeric_limits<From>::digits);
+    return converted < bound && static_cast<From>(converted) == value ? std::optional<T>(converted)
+                                                                      : std::nullopt;
+  } else if constexpr (std::is_integral_v<T>) {
+    const From bound = std::ldexp(From(1), std::numeric_limits<T>::digits);
+    return value >= -bound && value < bound && value == std::trunc(value)
+               ? std::optional<T>(static_cast<T>(value))
+               : std::nullopt;
+  } else {
+    const T converted = static_cast<T>(value);
+    return std::isfinite(converted) || !std::isfinite(value) ? std::optional<T>(converted)
+                                                             : std::nullopt;
   }
 }
 
@@ -179,43 +69,93 @@ constexpr std::string_view type_name() {
   }
 }
 
+template <class From>
+std::string number_text(From value) {
+  if constexpr (std::is_same_v<From, Truth>) {
+    return std::to_string(value.byte);
+  } else if constexpr (std::is_floating_point_v<From>) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.17g", static_cast<double>(value));
+    return text;
+  } else {
+    return std::to_string(value);
+  }
+}
+
+template <class From, class T>
+void read_numbers(const InputFile& file, std::uint64_t begin, std::span<T> out) {
+  if constexpr (std::is_same_v<From, T>) {
+    file.read(begin, {reinterpret_cast<char*>(out.data()), out.size_bytes()});
+  } else {
+    constexpr std::size_t kAtOnce = 8192;
+    std::vector<From> numbers(std::min(out.size(), kAtOnce));
+    while (!out.empty()) {
+      const std::size_t count = std::min(out.size(), kAtOnce);
+      file.read(begin, {reinterpret_cast<char*>(numbers.data()), count * sizeof(From)});
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::optional<T> value = fitted<T>(numbers[i]);
+        if (!value) {
+          fail_npy(file,
+                   begin + i * sizeof(From),
+                   std::is_same_v<From, Truth>
+                       ? "a truth value, 0 or 1"
+                       : "a number that '" + std::string(type_name<T>()) + "' holds" +
+                             (std::is_integral_v<From> || std::is_integral_v<T> ? " exactly" : ""),
+                   number_text(numbers[i]),
+                   "load it as another type, or convert it before saving");
+        }
+        out[i] = *value;
+      }
+      begin += count * sizeof(From);
+      out = out.subspan(count);
+    }
+  }
+}
+
+template <class T>
+void read_any(const InputFile& file, const NpyHeader& h, std::span<T> out) {
+  const auto as = [&]<class From>(std::type_identity<From>) {
+    read_numbers<From>(file, h.begin, out);
+  };
+  if (h.kind == 'f') {
+    return h.width == 4 ? as(std::type_identity<float>{}) : as(std::type_identity<double>{});
+  }
+  if (h.kind == 'b') {
+    return as(std::type_identity<Truth>{});
+  }
+  const auto integers = [&]<class Signed, class Unsigned>(std::type_identity<Signed> with_sign,
+                                                          std::type_identity<Unsigned> without) {
+    h.kind == 'i' ? as(with_sign) : as(without);
+  };
+  switch (h.width) {
+    case 1: return integers(std::type_identity<std::int8_t>{}, std::type_identity<std::uint8_t>{});
+    case 2:
+      return integers(std::type_identity<std::int16_t>{}, std::type_identity<std::uint16_t>{});
+    case 4:
+      return integers(std::type_identity<std::int32_t>{}, std::type_identity<std::uint32_t>{});
+    default:
+      return integers(std::type_identity<std::int64_t>{}, std::type_identity<std::uint64_t>{});
+  }
+}
+
 }  // namespace
 
 template <class T>
 Tensor<T> load_npy(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw Error(ErrorCode::bad_file,
-                path.string() + ": cannot be read\n  fix: the path of a .npy file");
-  }
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
-                                std::istreambuf_iterator<char>());
-  const Header header = read_header(path, std::string_view(bytes.data(), bytes.size()));
-  const auto count = header.shape.elements();
-  if (!count) {
-    fail(path, header.begin, "a shape that fits into memory", to_string(header.shape));
-  }
-  const std::size_t needed =
-      static_cast<std::size_t>(*count) * static_cast<std::size_t>(header.width);
-  if (bytes.size() - header.begin < needed) {
-    fail(path,
-         bytes.size(),
-         std::to_string(needed) + " bytes of numbers for " + to_string(header.shape),
-         std::to_string(bytes.size() - header.begin));
-  }
+  const InputFile file(path);
+  const NpyHeader header = read_npy_header(file);
+  const int rank = header.shape.rank();
   Shape stored = header.shape;
   if (header.fortran) {
-    for (int axis = 0; axis < stored.rank(); ++axis) {
-      stored[axis] = header.shape[stored.rank() - 1 - axis];
-    }
+    std::reverse(stored.extents, stored.extents + rank);
   }
   Tensor<T> tensor = Tensor<T>::uninitialised(stored);
-  convert_any(path, header, bytes.data() + header.begin, tensor);
+  read_any(file, header, tensor.mutable_values());
   if (!header.fortran) {
     return tensor;
   }
   std::vector<int> reversed;
-  for (int axis = stored.rank() - 1; axis >= 0; --axis) {
+  for (int axis = rank - 1; axis >= 0; --axis) {
     reversed.push_back(axis);
   }
   return permuted(tensor, reversed);
@@ -230,9 +170,9 @@ void save_npy(const std::filesystem::path& path, const Tensor<T>& tensor) {
   std::string text = "{'descr': '" + std::string(type_name<T>()) +
                      "', 'fortran_order': False, 'shape': " + shape + "), }";
   // The numbers start at a multiple of 64 bytes, as the format asks.
-  text.append((64 - (kMagic.size() + 4 + text.size() + 1) % 64) % 64, ' ');
+  text.append((64 - (kNpyMagic.size() + 4 + text.size() + 1) % 64) % 64, ' ');
   text += '\n';
-  std::string header(kMagic);
+  std::string header(kNpyMagic);
   header += '\x01';
   header += '\x00';
   header += static_cast<char>(text.size() & 0xff);
