@@ -144,26 +144,27 @@ class Grouping {
 Graph read_soon(const Graph& graph) {
   Copier copier(graph);
   std::vector<NodeId> held;
+  std::vector<bool> is_held(static_cast<std::size_t>(graph.size()));
   const auto place = [&](NodeId id) { copier.set_place(id, copier.append(copier.moved(id))); };
   const auto release = [&] {
     for (const NodeId id : held) {
       place(id);
+      is_held[static_cast<std::size_t>(id)] = false;
     }
     held.clear();
   };
-  const auto is_held = [&](NodeId id) {
-    return std::find(held.begin(), held.end(), id) != held.end();
-  };
+  const auto reads = [&](NodeId id) { return is_held[static_cast<std::size_t>(id)]; };
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    const bool reads_held = std::any_of(node.in.begin(), node.in.end(), is_held) ||
-                            std::any_of(node.data.begin(), node.data.end(), is_held);
+    const bool reads_held = std::any_of(node.in.begin(), node.in.end(), reads) ||
+                            std::any_of(node.data.begin(), node.data.end(), reads);
     if (node.kind == NodeKind::operation && graph.split(id)) {
       // Held back until it is seen what comes next; an alias waits with what it names.
       if (!reads_held || node.runs()) {
         release();
       }
       held.push_back(id);
+      is_held[static_cast<std::size_t>(id)] = true;
       continue;
     }
     if (reads_held) {

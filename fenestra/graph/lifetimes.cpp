@@ -31,19 +31,8 @@ NodeId Lifetimes::first(NodeId id) const {
 NodeId Lifetimes::workspace_last(NodeId id) const { return stretched(at(id).workspace_last); }
 
 bool Lifetimes::group_reads_whole(NodeId id, NodeId over) const {
-  if (group(id) < 0) {
-    return false;
-  }
-  for (const NodeId member : graph_.groups()[static_cast<std::size_t>(group(id))].members) {
-    const Node& node = graph_.node(member);
-    const std::optional<Split> split = graph_.split(member);
-    for (std::size_t i = 0; i < node.in.size(); ++i) {
-      if (root(node.in[i]) == over && !split->in[i]) {
-        return true;
-      }
-    }
-  }
-  return false;
+  // Groups follow each other, so the last one that reads it is the one to ask about.
+  return group(id) >= 0 && at(over).read_whole_by == group(id);
 }
 
 bool Lifetimes::may_overwrite(NodeId id, NodeId over) const {
@@ -96,8 +85,13 @@ void Lifetimes::find_uses() {
     if (node.operation && node.operation->aliases_input()) {
       continue;  // moves nothing
     }
-    for (const NodeId input : node.in) {
-      at(root(input)).last_use = id;
+    const std::optional<Split> split = group(id) < 0 ? std::optional<Split>() : graph_.split(id);
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      Memory& read = at(root(node.in[i]));
+      read.last_use = id;
+      if (split && !split->in[i]) {
+        read.read_whole_by = group(id);
+      }
     }
     for (const NodeId input : node.data) {
       if (graph_.node(input).type == DataType::index) {
@@ -139,16 +133,20 @@ void Lifetimes::find_local() {
   }
 }
 
-NodeId Lifetimes::home(NodeId id) const {
-  const auto found =
-      std::find_if(graph_.outputs().begin(), graph_.outputs().end(), [&](const Output& output) {
-        return output.node == id && output.overwrites != kNoNode &&
-               may_replace(id, output.overwrites);
-      });
-  return found == graph_.outputs().end() ? kNoNode : found->overwrites;
+NodeId Lifetimes::home(NodeId id, const std::vector<NodeId>& overwritten) const {
+  const auto found = std::find_if(overwritten.begin(), overwritten.end(), [&](NodeId parameter) {
+    return may_replace(id, parameter);
+  });
+  return found == overwritten.end() ? kNoNode : *found;
 }
 
 void Lifetimes::join_overwritten() {
+  std::vector<std::vector<NodeId>> overwritten(memory_.size());  // by the node that does it
+  for (const Output& output : graph_.outputs()) {
+    if (output.overwrites != kNoNode) {
+      overwritten[static_cast<std::size_t>(output.node)].push_back(output.overwrites);
+    }
+  }
   for (NodeId id = 0; id < graph_.size(); ++id) {
     const Node& node = graph_.node(id);
     // An alias follows the memory that its source has now.
@@ -158,7 +156,7 @@ void Lifetimes::join_overwritten() {
     if (root(id) != id) {
       continue;
     }
-    const NodeId parameter = home(id);
+    const NodeId parameter = home(id, overwritten[static_cast<std::size_t>(id)]);
     for (const NodeId input : node.in) {
       const NodeId over = root(input);
       // A lane's memory holds one piece: only what is local, too, fits.
@@ -166,6 +164,7 @@ void Lifetimes::join_overwritten() {
           may_overwrite(id, over) && (parameter == kNoNode || may_replace(over, parameter))) {
         at(id).root = over;
         at(over).last_use = at(id).last_use;
+        at(over).read_whole_by = std::max(at(over).read_whole_by, at(id).read_whole_by);
         break;
       }
     }

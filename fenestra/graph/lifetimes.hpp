@@ -45,6 +45,8 @@ class Lifetimes {
     NodeId last_use = kNoNode;
     NodeId workspace_last = kNoNode;
     Index group = -1;
+    Index read_whole_by =
+        -1;  ///< the last group of which a member reads it for all samples at once
     bool is_local = false;
     bool has_local_workspace = false;
   };
@@ -52,7 +54,8 @@ class Lifetimes {
   Memory& at(NodeId id) { return memory_[static_cast<std::size_t>(id)]; }
   const Memory& at(NodeId id) const { return memory_[static_cast<std::size_t>(id)]; }
   NodeId stretched(NodeId last_use) const;
-  /// Whether a member of the group of `id` reads memory of root `over` for all samples at once.
+  /// Whether a member of the group of `id` reads memory of root `over`, which nobody reads after
+  /// `id`, for all samples at once.
   bool group_reads_whole(NodeId id, NodeId over) const;
 
   void find_groups();
@@ -60,8 +63,9 @@ class Lifetimes {
   void find_uses();
   void find_local();
   void join_overwritten();
-  /// The parameter in whose memory `id` can leave its new value, kNoNode where there is none.
-  NodeId home(NodeId id) const;
+  /// The first parameter of `overwritten` in whose memory `id` can leave its new value, kNoNode
+  /// where there is none.
+  NodeId home(NodeId id, const std::vector<NodeId>& overwritten) const;
 
   const Graph& graph_;
   std::vector<Memory> memory_;

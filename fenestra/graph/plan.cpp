@@ -1,11 +1,10 @@
-// Lifetimes and placement. Memory that lives longest at its size is placed first, each as low as
-// what overlaps it in time allows.
+// Kernels, and who wants memory for how long.
 #include <fenestra/base/memory.hpp>
 #include <fenestra/graph/lifetimes.hpp>
+#include <fenestra/graph/packing.hpp>
 #include <fenestra/graph/plan.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace fenestra::graph {
@@ -34,40 +33,8 @@ class Wishes {
   std::vector<Place*> owners_;
 };
 
-/// Gives every buffer an offset and returns the bytes of all.
-std::size_t place(std::vector<Buffer>& buffers) {
-  std::vector<std::size_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return buffers[a].bytes > buffers[b].bytes;
-  });
-  std::size_t total = 0;
-  std::vector<const Buffer*> placed;  // by offset
-  for (const std::size_t at : order) {
-    Buffer& buffer = buffers[at];
-    std::size_t offset = 0;
-    for (const Buffer* other : placed) {
-      if (other->last < buffer.first || buffer.last < other->first) {
-        continue;
-      }
-      if (offset + buffer.bytes <= other->offset) {
-        break;
-      }
-      offset = std::max(offset, other->offset + other->bytes);
-    }
-    buffer.offset = offset;
-    total = std::max(total, offset + buffer.bytes);
-    placed.insert(std::upper_bound(placed.begin(),
-                                   placed.end(),
-                                   offset,
-                                   [](std::size_t o, const Buffer* b) { return o < b->offset; }),
-                  &buffer);
-  }
-  return total;
-}
-
 std::size_t Wishes::grant() {
-  const std::size_t total = place(buffers_);
+  const std::size_t total = pack(buffers_);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     owners_[i]->offset = buffers_[i].offset;
   }

@@ -232,33 +232,43 @@ class Choices {
   }
   /// Puts `id` and what it needs into the chain; false where something cannot be had at its place.
   bool run_again(Choice& choice, NodeId id, std::size_t freed) {
-    if (std::exchange(chosen_[index(id)], choice_) == choice_) {
-      return true;
-    }
-    const Node& node = graph_.node(id);
-    choice.chain.push_back(id);
-    for (const NodeId alias : aliases_[index(id)]) {
-      if (alias < choice.at) {
-        choice.chain.push_back(alias);
+    // No recursion: chains can be as long as the graph.
+    std::vector<NodeId> to_run{id};
+    while (!to_run.empty()) {
+      const NodeId next = to_run.back();
+      to_run.pop_back();
+      if (std::exchange(chosen_[index(next)], choice_) == choice_) {
+        continue;
       }
-    }
-    double moved = static_cast<double>(node.bytes());
-    for (const NodeId input : node.in) {
-      moved += static_cast<double>(graph_.node(input).bytes());
-      if (!provide(choice, source_[index(input)], false, freed)) {
-        return false;
+      const Node& node = graph_.node(next);
+      choice.chain.push_back(next);
+      for (const NodeId alias : aliases_[index(next)]) {
+        if (alias < choice.at) {
+          choice.chain.push_back(alias);
+        }
       }
-    }
-    for (const NodeId input : node.data) {
-      if (!provide(choice, source_[index(input)], is_workspace(input), freed)) {
-        return false;
+      double moved = static_cast<double>(node.bytes());
+      for (const NodeId input : node.in) {
+        moved += static_cast<double>(graph_.node(input).bytes());
+        if (!provide(choice, source_[index(input)], false, freed, to_run)) {
+          return false;
+        }
       }
+      for (const NodeId input : node.data) {
+        if (!provide(choice, source_[index(input)], is_workspace(input), freed, to_run)) {
+          return false;
+        }
+      }
+      choice.work += static_cast<double>(node.operation->multiply_adds()) + kWorkPerByte * moved;
     }
-    choice.work += static_cast<double>(node.operation->multiply_adds()) + kWorkPerByte * moved;
     return true;
   }
   /// Sees to it that the chain can read `input`: it is alive, or is kept alive, or joins it.
-  bool provide(Choice& choice, NodeId input, bool workspace, std::size_t freed) {
+  bool provide(Choice& choice,
+               NodeId input,
+               bool workspace,
+               std::size_t freed,
+               std::vector<NodeId>& to_run) {
     const Node& node = graph_.node(input);
     if (node.kind != NodeKind::operation) {
       return choice.at <= overwritten_[index(input)];
@@ -267,7 +277,8 @@ class Choices {
     const bool alive = of.is_read_from(choice.at) || (!workspace && is_output_[index(input)]);
     const std::size_t bytes = workspace ? plan_.workspace_bytes(input) : node.bytes();
     if (!alive && bytes * kSmall > freed) {
-      return run_again(choice, input, freed);
+      to_run.push_back(input);
+      return true;
     }
     if (!alive) {
       const NodeId last = of.readers.empty() ? input : of.readers.back();

@@ -100,11 +100,13 @@ class ReportMaker {
     }
     line.multiply_adds = node.operation->multiply_adds();
     line.seconds = report_.is_profiled ? options_.seconds[i] : 0;
+    // Loops follow each other as the steps do.
     const auto& loops = plan_.loops();
-    const auto loop = std::find_if(loops.begin(), loops.end(), [&](const PieceLoop& candidate) {
-      return candidate.first <= i && i < candidate.end;
-    });
-    if (loop != loops.end()) {
+    const auto loop = std::upper_bound(
+        loops.begin(), loops.end(), i, [](std::size_t at, const PieceLoop& candidate) {
+          return at < candidate.end;
+        });
+    if (loop != loops.end() && loop->first <= i) {
       line.group = static_cast<std::size_t>(loop - loops.begin());
     }
     const Place::Kind kind = line.result.place.kind;
@@ -114,17 +116,17 @@ class ReportMaker {
   }
 
   void add_outputs() {
+    std::vector<bool> is_copied(graph_.outputs().size());
+    for (const OutputCopy& copy : plan_.copies()) {
+      is_copied[static_cast<std::size_t>(copy.output)] = true;
+    }
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Output& output = graph_.outputs()[i];
-      const bool is_copied =
-          std::any_of(plan_.copies().begin(), plan_.copies().end(), [&](const OutputCopy& copy) {
-            return copy.output == static_cast<Index>(i);
-          });
       report_.outputs.push_back({output.name,
                                  source(output.node),
                                  graph_.node(output.node).shape,
                                  output.overwrites,
-                                 is_copied});
+                                 is_copied[i]});
     }
   }
 

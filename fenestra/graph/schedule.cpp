@@ -4,7 +4,9 @@
 #include <fenestra/graph/schedule.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <queue>
 #include <vector>
 
 namespace fenestra::graph {
@@ -21,7 +23,8 @@ class Updates {
         replaces_(readers_.size(), kNoNode),
         target_(readers_.size(), kNoNode),
         family_(readers_.size()),
-        is_early_(readers_.size()) {
+        is_early_(readers_.size()),
+        feeds_update_(readers_.size()) {
     for (NodeId id = 0; id < graph.size(); ++id) {
       family_[at(id)] = id;
       for (const auto* list : {&graph.node(id).in, &graph.node(id).data}) {
@@ -43,6 +46,12 @@ class Updates {
     for (NodeId id = 0; id < graph.size(); ++id) {
       is_early_[at(id)] = is_early(id);
     }
+    for (NodeId id = graph.size() - 1; id >= 0; --id) {
+      feeds_update_[at(id)] =
+          std::any_of(readers(id).begin(), readers(id).end(), [&](NodeId reader) {
+            return only_update(reader) || (!graph_.node(reader).runs() && feeds_update(reader));
+          });
+    }
     others_.resize(readers_.size());
     for (const Output& output : graph.outputs()) {
       if (output.overwrites != kNoNode) {
@@ -60,50 +69,25 @@ class Updates {
     return graph_.node(id).kind == NodeKind::operation &&
            (target_[at(id)] >= 0 || (target_[at(id)] == kSeveral && is_early_[at(id)]));
   }
-  /// Whether an update reads its result.
-  bool feeds_update(NodeId id) const {
-    return std::any_of(readers_[at(id)].begin(), readers_[at(id)].end(), [&](NodeId reader) {
-      return only_update(reader) || (!graph_.node(reader).runs() && feeds_update(reader));
-    });
+  /// Whether an update reads its result, itself or by another name.
+  bool feeds_update(NodeId id) const { return feeds_update_[at(id)]; }
+  /// The parameter that `id` replaces, kNoNode where it replaces none.
+  NodeId replaces(NodeId id) const { return replaces_[at(id)]; }
+  /// Who reads the result of `id`, as often as it does.
+  const std::vector<NodeId>& readers(NodeId id) const { return readers_[at(id)]; }
+  /// The family whose other readers `id` waits for: what reads nothing but gradients waits with the
+  /// last operation of the update, so that the two stay together. kNoNode for none.
+  NodeId waits_for(NodeId id) const {
+    return target_[at(id)] >= 0 && is_inner(id) ? family(target_[at(id)]) : kNoNode;
   }
-  /// The first of `waiting` that can run and replaces a parameter, else the first that can run.
-  std::vector<NodeId>::iterator next(std::vector<NodeId>& waiting, const Copier& placed) const {
-    const auto found = std::find_if(waiting.begin(), waiting.end(), [&](NodeId id) {
-      return replaces_[at(id)] != kNoNode && is_ready(id, placed);
-    });
-    return found != waiting.end() ? found
-                                  : std::find_if(waiting.begin(), waiting.end(), [&](NodeId id) {
-                                      return is_ready(id, placed);
-                                    });
-  }
+  /// Who else reads the parameters of a family.
+  const std::vector<NodeId>& others(NodeId of_family) const { return others_[at(of_family)]; }
 
  private:
   static constexpr NodeId kBeyond = -2;   ///< to more than updates
   static constexpr NodeId kSeveral = -3;  ///< to updates of several parameters, nothing else
 
   static std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
-  /// Whether `id` can run when the nodes that are placed have run: its inputs have, and so have the
-  /// other readers of the parameter that it replaces. What reads nothing but gradients waits with
-  /// the last operation of the update, so that the two stay together.
-  bool is_ready(NodeId id, const Copier& placed) const {
-    const auto done = [&](NodeId other) { return placed.place(other) != kNoNode; };
-    const Node& node = graph_.node(id);
-    if (!std::all_of(node.in.begin(), node.in.end(), done) ||
-        !std::all_of(node.data.begin(), node.data.end(), done)) {
-      return false;
-    }
-    if (const NodeId target = target_[at(id)];
-        target >= 0 && is_inner(id) &&
-        !std::all_of(
-            others_[at(family(target))].begin(), others_[at(family(target))].end(), done)) {
-      return false;
-    }
-    const NodeId parameter = replaces_[at(id)];
-    return parameter == kNoNode ||
-           std::all_of(readers_[at(parameter)].begin(),
-                       readers_[at(parameter)].end(),
-                       [&](NodeId reader) { return reader == id || done(reader); });
-  }
   /// Whether no value of the network itself is among what it reads.
   bool is_inner(NodeId id) const {
     const Node& node = graph_.node(id);
@@ -128,6 +112,15 @@ class Updates {
     }
     return parameter;
   }
+  /// The same, with the way there made short.
+  NodeId find_family(NodeId parameter) {
+    while (family_[at(parameter)] != parameter) {
+      NodeId& next = family_[at(parameter)];
+      next = family_[at(next)];
+      parameter = next;
+    }
+    return parameter;
+  }
   /// Its readers know theirs.
   void find_target(NodeId id) {
     NodeId& target = target_[at(id)];
@@ -138,7 +131,8 @@ class Updates {
       }
       if (next == kBeyond || target == kNoNode) {
         target = next;
-      } else if (target == kSeveral || next == kSeveral || family(target) != family(next)) {
+      } else if (target == kSeveral || next == kSeveral ||
+                 find_family(target) != find_family(next)) {
         target = kSeveral;
       }
     }
@@ -147,7 +141,7 @@ class Updates {
       return;
     }
     if (target != kNoNode) {
-      family_[at(family(target))] = family(own);
+      family_[at(find_family(target))] = find_family(own);
     }
     target = own;
   }
@@ -158,34 +152,152 @@ class Updates {
   std::vector<NodeId> target_;    ///< the one whose update it leads to
   std::vector<NodeId> family_;    ///< of a parameter, as a forest
   std::vector<bool> is_early_;
+  std::vector<bool> feeds_update_;
   std::vector<std::vector<NodeId>> others_;  ///< who else reads the parameters of a family
+};
+
+/// The operations of updates that have not run, and which of them can. Each knows how many nodes it
+/// still waits for: its inputs, the other readers of the parameter that it replaces, and as one the
+/// other readers of its family.
+class Waiting {
+ public:
+  Waiting(const Graph& graph, const Updates& updates)
+      : graph_(graph),
+        updates_(updates),
+        blockers_(static_cast<std::size_t>(graph.size())),
+        others_(blockers_.size()),
+        family_members_(blockers_.size()),
+        families_read_(blockers_.size()),
+        replaced_by_(blockers_.size(), kNoNode) {
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (updates.only_update(id)) {
+        add(id);
+      }
+    }
+  }
+
+  /// Tells that `id` runs: those that waited for it may be ready now.
+  void ran(NodeId id) {
+    for (const NodeId reader : updates_.readers(id)) {
+      unblock(reader);
+    }
+    const Node& node = graph_.node(id);
+    for (const auto* list : {&node.in, &node.data}) {
+      for (const NodeId input : *list) {
+        if (const NodeId by = replaced_by_[at(input)]; by != kNoNode && by != id) {
+          unblock(by);
+        }
+      }
+    }
+    for (const NodeId family : families_read_[at(id)]) {
+      if (--others_[at(family)] == 0) {
+        for (const NodeId member : family_members_[at(family)]) {
+          unblock(member);
+        }
+      }
+    }
+  }
+  /// The first that can run and replaces a parameter, else the first that can run, else kNoNode.
+  NodeId take() {
+    for (Ready* ready : {&replacing_, &others_ready_}) {
+      if (!ready->empty()) {
+        const NodeId id = ready->top();
+        ready->pop();
+        blockers_[at(id)] = kTaken;
+        return id;
+      }
+    }
+    return kNoNode;
+  }
+  /// All that could not run.
+  std::vector<NodeId> rest() const {
+    std::vector<NodeId> result;
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (updates_.only_update(id) && blockers_[at(id)] != kTaken) {
+        result.push_back(id);
+      }
+    }
+    return result;
+  }
+
+ private:
+  using Ready = std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>>;
+  static constexpr Index kTaken = -1;
+
+  static std::size_t at(NodeId id) { return static_cast<std::size_t>(id); }
+  void add(NodeId id) {
+    const Node& node = graph_.node(id);
+    Index& blockers = blockers_[at(id)];
+    blockers += static_cast<Index>(node.in.size() + node.data.size());
+    if (const NodeId family = updates_.waits_for(id); family != kNoNode) {
+      const std::vector<NodeId>& others = updates_.others(family);
+      if (!others.empty()) {
+        blockers += 1;
+        family_members_[at(family)].push_back(id);
+      }
+      if (others_[at(family)] == 0) {
+        others_[at(family)] = static_cast<Index>(others.size());
+        for (const NodeId other : others) {
+          families_read_[at(other)].push_back(family);
+        }
+      }
+    }
+    if (const NodeId parameter = updates_.replaces(id); parameter != kNoNode) {
+      replaced_by_[at(parameter)] = id;
+      const std::vector<NodeId>& readers = updates_.readers(parameter);
+      blockers += std::count_if(
+          readers.begin(), readers.end(), [&](NodeId reader) { return reader != id; });
+    }
+    if (blockers == 0) {
+      ready(id);
+    }
+  }
+  void unblock(NodeId id) {
+    if (updates_.only_update(id) && --blockers_[at(id)] == 0) {
+      ready(id);
+    }
+  }
+  void ready(NodeId id) {
+    (updates_.replaces(id) != kNoNode ? replacing_ : others_ready_).push(id);
+  }
+
+  const Graph& graph_;
+  const Updates& updates_;
+  std::vector<Index> blockers_;  ///< nodes that it still waits for
+  std::vector<Index> others_;    ///< other readers of a family that have not run
+  std::vector<std::vector<NodeId>> family_members_;
+  std::vector<std::vector<NodeId>> families_read_;  ///< for which a node is one of the others
+  std::vector<NodeId> replaced_by_;                 ///< of parameters
+  Ready replacing_;
+  Ready others_ready_;
 };
 
 }  // namespace
 
 Graph update_early(const Graph& graph) {
   const Updates updates(graph);
+  Waiting waiting(graph, updates);
   Copier copier(graph);
-  std::vector<NodeId> waiting;
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    if (updates.only_update(id)) {
-      waiting.push_back(id);
-    }
-  }
-  const auto place = [&](NodeId id) { copier.set_place(id, copier.append(copier.moved(id))); };
+  const auto place = [&](NodeId id) {
+    copier.set_place(id, copier.append(copier.moved(id)));
+    waiting.ran(id);
+  };
   // What an update reads beside the gradient was often given last: the rate, a velocity.
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (graph.node(id).kind != NodeKind::operation) {
       place(id);
     }
   }
+  // The operation that runs next where no update comes between.
+  std::vector<NodeId> next(static_cast<std::size_t>(graph.size()), kNoNode);
+  for (NodeId id = graph.size() - 1; id > 0; --id) {
+    const bool counts = graph.node(id).runs() && !updates.only_update(id);
+    next[static_cast<std::size_t>(id - 1)] = counts ? id : next[static_cast<std::size_t>(id)];
+  }
   // What treats samples one by one stays together with what it hands to nobody else.
   const auto stays_together = [&](NodeId id) {
-    NodeId next = id + 1;
-    while (next < graph.size() && (!graph.node(next).runs() || updates.only_update(next))) {
-      ++next;
-    }
-    return next < graph.size() && graph.split(next) && !updates.feeds_update(id);
+    const NodeId after = next[static_cast<std::size_t>(id)];
+    return after != kNoNode && !updates.feeds_update(id) && graph.split(after);
   };
   for (NodeId id = 0; id < graph.size(); ++id) {
     if (graph.node(id).kind != NodeKind::operation || updates.only_update(id)) {
@@ -195,14 +307,12 @@ Graph update_early(const Graph& graph) {
     if (stays_together(id)) {
       continue;
     }
-    for (auto next = updates.next(waiting, copier); next != waiting.end();
-         next = updates.next(waiting, copier)) {
-      place(*next);
-      waiting.erase(next);
+    for (NodeId update = waiting.take(); update != kNoNode; update = waiting.take()) {
+      place(update);
     }
   }
   // Two updates that read each other's parameters wait for each other; as they were, they run.
-  for (const NodeId id : waiting) {
+  for (const NodeId id : waiting.rest()) {
     place(id);
   }
   return copier.finish();
