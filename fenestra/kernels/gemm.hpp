@@ -1,4 +1,4 @@
-// Blocked matrix product C = A B (+ C) (+ bias), for float and double. Knows no operator.
+// Blocked matrix product C = A B (+ C) (+ bias), for float and double. Internal: not installed.
 //
 // Operands are described by how a kernel gets at them, not by where they lie: an operand may be
 // read in place, or brought by a function that writes a panel of it, so that a convolution packs

@@ -1,5 +1,5 @@
 // Which instruction set the kernels run on. Chosen once: the best that the processor offers, and
-// none above FENESTRA_ISA where the environment has it.
+// none above FENESTRA_ISA where the environment has it. Internal: not installed.
 //
 // Going down to a lesser set is for tests and for measuring; it holds for the whole process and
 // must not overlap with running kernels.

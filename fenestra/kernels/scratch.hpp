@@ -1,5 +1,5 @@
 // Memory that a kernel needs while it runs: per thread, reused from call to call, never shrunk.
-//
+// Internal: not installed.
 // A slot is one buffer. Asking for a slot again may move it, so a kernel asks once for all it needs
 // of a slot, and two kernels on one call stack use different slots.
 #pragma once

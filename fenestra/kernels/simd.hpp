@@ -1,5 +1,5 @@
-// The one place that decides for which instruction sets kernels are compiled.
-//
+// The one place that decides for which instruction sets kernels are compiled. Internal:
+// not installed.
 // A kernel file includes this first, then defines HWY_TARGET_INCLUDE and includes Highway; nothing
 // here or in Highway may reach an installed header. Compiled are the baseline (portable C++), AVX2
 // with FMA and AVX-512: each further set costs a quarter of the library's build time and size.

@@ -1,5 +1,5 @@
 // What the tests of the pools' kernels share: instruction sets, numbers, and comparison with a
-// bound.
+// bound. Not installed.
 #pragma once
 
 #include <fenestra/kernels/simd.hpp>

@@ -1,6 +1,5 @@
 // Planes stored by phase, on vectors: the copy, and the stores of windows and of cells. Included
-// inside foreach_target only; see pool_planes.hpp.
-
+// inside foreach_target only; see pool_planes.hpp. Not installed.
 // An include guard that opens again for every instruction set.
 #if defined(FENESTRA_POOL_PLANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef FENESTRA_POOL_PLANES_INL

@@ -1,6 +1,5 @@
 // Sums over windows on vectors, shared by average and Lp pooling: y = finish(sum of map(x)).
-// Included inside foreach_target only; see pool_links.hpp and pool_vectors-inl.hpp.
-
+// Included inside foreach_target only; see pool_links.hpp and pool_vectors-inl.hpp. Not installed.
 // An include guard that opens again for every instruction set.
 #if defined(FENESTRA_POOL_SUMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef FENESTRA_POOL_SUMS_INL

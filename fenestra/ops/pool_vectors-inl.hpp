@@ -1,7 +1,6 @@
 // The vector pieces that the kernels of all pools share, compiled once per instruction set: rows
 // taken apart into phases and put together again, and sums of runs. Included inside
-// foreach_target only; see pool_links.hpp for phases, steps and tiles.
-
+// foreach_target only; see pool_links.hpp for phases, steps and tiles. Not installed.
 // An include guard that opens again for every instruction set.
 #if defined(FENESTRA_POOL_VECTORS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef FENESTRA_POOL_VECTORS_INL

@@ -1,4 +1,4 @@
-// What the kernels of average pooling divide by. Internal.
+// What the kernels of average pooling divide by. Internal: not installed.
 #pragma once
 
 #include <fenestra/ops/avg_pool/geometry.hpp>

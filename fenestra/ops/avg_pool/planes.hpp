@@ -1,4 +1,4 @@
-// The candidate of average pooling for planes with short rows. Internal.
+// The candidate of average pooling for planes with short rows. Internal: not installed.
 #pragma once
 
 #include <fenestra/ops/avg_pool/kernels.hpp>

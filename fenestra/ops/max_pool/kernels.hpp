@@ -1,5 +1,5 @@
 // The fast candidates of max pooling and of its winners' gather and scatter, for float and double.
-// Internal.
+// Internal: not installed.
 #pragma once
 
 #include <fenestra/kernels/candidate.hpp>

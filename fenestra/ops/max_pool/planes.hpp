@@ -1,4 +1,4 @@
-// The candidate of max pooling for planes with short rows. Internal.
+// The candidate of max pooling for planes with short rows. Internal: not installed.
 #pragma once
 
 #include <fenestra/ops/max_pool/kernels.hpp>

@@ -1,6 +1,5 @@
 // What all kernels of max pooling share on vectors: who beats whom, and winners as bytes and as
-// numbers. Included inside foreach_target only.
-
+// numbers. Included inside foreach_target only. Not installed.
 // An include guard that opens again for every instruction set.
 #if defined(FENESTRA_MAX_POOL_WINNERS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef FENESTRA_MAX_POOL_WINNERS_INL

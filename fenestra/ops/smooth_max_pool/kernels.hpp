@@ -1,5 +1,5 @@
 // The fast candidates of smooth max pooling and of the two linear maps its derivatives are made of.
-// Internal.
+// Internal: not installed.
 #pragma once
 
 #include <fenestra/kernels/candidate.hpp>
