@@ -1,4 +1,25 @@
 # What every target compiled here is given; what users of the library inherit is set on the library.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+# As Debian builds its packages, and what its next release adds (stack clash, control flow): for whatever
+# is compiled, and again for whatever is linked. FORTIFY is for optimised code only.
+function(fenestra_harden target)
+  if(NOT FENESTRA_HARDEN OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    return()
+  endif()
+  target_compile_options(
+    ${target} PRIVATE -fstack-protector-strong -fstack-clash-protection -Wformat
+                      -Werror=format-security)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|i[3-6]86)$")
+    target_compile_options(${target} PRIVATE -fcf-protection)
+  endif()
+  if(NOT "$CACHE{CMAKE_CXX_FLAGS}" MATCHES "_FORTIFY_SOURCE|-fsanitize")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-D_FORTIFY_SOURCE=2>)
+  endif()
+  target_link_options(${target} PRIVATE -Wl,-z,relro -Wl,-z,now)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endfunction()
 
 function(fenestra_target_defaults target)
   target_compile_features(${target} PRIVATE cxx_std_20)
@@ -13,6 +34,7 @@ function(fenestra_target_defaults target)
   endif()
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
                                              VISIBILITY_INLINES_HIDDEN ON)
+  fenestra_harden(${target})
 endfunction()
 
 # For targets whose code is mostly template instantiations that run briefly: tests and examples; what
@@ -23,7 +45,8 @@ endfunction()
 
 # For targets that take longer to compile than they ever run: laws, parsing of command lines.
 function(fenestra_build_most_quickly target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  # FORTIFY needs an optimiser.
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:SHELL:-O0 -U_FORTIFY_SOURCE>")
 endfunction()
 
 # For targets with one generated source per operator: sources that instantiate the same templates
