@@ -1,0 +1,24 @@
+# FENESTRA_SANITIZED: the build's flags ask for a sanitizer. FENESTRA_PYTHON_ENVIRONMENT: what an
+# interpreter that nobody instrumented needs in order to load a module that was: the runtime before all
+# else, the C++ runtime right behind it (exceptions are intercepted), and its own memory from malloc, where
+# the sanitizer sees it. Leaks are not looked for there: the interpreter frees nothing when it ends.
+set(FENESTRA_SANITIZED OFF)
+set(FENESTRA_PYTHON_ENVIRONMENT)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  set(FENESTRA_SANITIZED ON)
+endif()
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,-]*address")
+  set(runtime libasan.so)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(runtime "libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so")
+  endif()
+  set(preload)
+  foreach(library ${runtime} libstdc++.so.6)
+    execute_process(COMMAND "${CMAKE_CXX_COMPILER}" "-print-file-name=${library}"
+                    OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
+    list(APPEND preload "${path}")
+  endforeach()
+  list(JOIN preload ":" preload)
+  set(FENESTRA_PYTHON_ENVIRONMENT "LD_PRELOAD=${preload}" "ASAN_OPTIONS=detect_leaks=0"
+                                  "PYTHONMALLOC=malloc")
+endif()
