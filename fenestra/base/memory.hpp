@@ -5,6 +5,8 @@
 // from any thread. Header-only, because the specification has no compiled part.
 #pragma once
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -94,6 +96,10 @@ class BufferCache {
     for (auto& list : free_) {
       list.reserve(kMostPerClass);
     }
+    // A child that is forked while another thread holds the lock would wait for it for ever.
+    pthread_atfork([] { instance().mutex_.lock(); },
+                   [] { instance().mutex_.unlock(); },
+                   [] { instance().mutex_.unlock(); });
   }
 
   // Four classes to a power of two: at most a quarter of a buffer is slack.
