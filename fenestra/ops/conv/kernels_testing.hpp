@@ -135,7 +135,7 @@ void expect_conv_bits_on_any_threads(ConvRun<T> run, const ConvProblem& p, Rando
   const ConvOperands<T> in = random_conv_operands<T>(p, random);
   set_threads(1);
   const Tensor<T> one = conv_by(run, p, in);
-  for (const int count : {2, 7}) {
+  for (const int count : {2, 3, 7, 16}) {
     set_threads(count);
     EXPECT_TRUE(one == conv_by(run, p, in)) << count << " threads: " << to_string(p.geometry);
   }
