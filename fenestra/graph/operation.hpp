@@ -116,21 +116,6 @@ class FENESTRA_API Operation {
   virtual std::optional<Split> split(std::span<const Shape>) const { return std::nullopt; }
   /// Itself on `count` samples; for operations that have a split.
   virtual std::shared_ptr<const Operation> piece(Index) const { return nullptr; }
-  // Channels in blocks: the elements of (N, C, cells) lie as (N, C/block, cells, block), under the
-  // shape they have otherwise.
-  /// The block in which the operation is fastest on input 0 and its result, 0 for none.
-  virtual Index block() const { return 0; }
-  /// Itself with input 0 and its result in such blocks, 0 for none; for operations with a block.
-  virtual std::shared_ptr<const Operation> in_blocks(Index, Index) const { return nullptr; }
-  /// Whether it may take every input of its result's shape in blocks, and gives its result so.
-  virtual bool keeps_blocks(std::span<const Shape>) const { return false; }
-  /// Appends `node` moved into blocks or out of them.
-  virtual NodeId moved_to_blocks(const std::shared_ptr<Graph>&, NodeId, Index) const {
-    return kNoNode;
-  }
-  virtual NodeId moved_from_blocks(const std::shared_ptr<Graph>&, NodeId, Index) const {
-    return kNoNode;
-  }
   /// Where the channels of its activations stand, for people; empty where it does not ask.
   virtual std::string layout() const { return {}; }
   /// What the numbers of input i must fulfil, where they are given; none where all will do.

@@ -5,7 +5,6 @@
 #include <fenestra/graph/execution.hpp>
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/fuse.hpp>
-#include <fenestra/graph/layouts.hpp>
 #include <fenestra/graph/program.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>
@@ -73,9 +72,6 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   if (options.fold) {
     pass(graph::fold_scales(result));
     result = graph::simplify(result);
-  }
-  if (options.layouts) {
-    pass(graph::choose_layouts(result));
   }
   pass(graph::read_soon(result));
   pass(graph::update_early(result));

@@ -50,9 +50,6 @@ struct CompileOptions {
   /// Whether what scales and shifts channels becomes part of the weights before it, see
   /// graph/fold.hpp; bits differ from eager evaluation then.
   bool fold = true;
-  /// Whether values may lie in other layouts between operations that are faster so, see
-  /// graph/layouts.hpp.
-  bool layouts = true;
   /// Bytes that the arena of a form may take, 0: as many as it needs. What waits too long is
   /// computed again, see graph/recompute.hpp; `memory_limit` is thrown where that does not help.
   std::size_t memory_limit = 0;

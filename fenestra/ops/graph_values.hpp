@@ -9,8 +9,6 @@
 // - condition(i): what the numbers of input i must fulfil
 // - channel_map(saved): a scale and a shift per channel, where it does no more than that to input 0
 // - scaled(saved, scale, shift): scale * y + shift in one operation, where it can take them in
-// - block<T>(), in_blocks<T>(of input 0, of the result), keeps_blocks(shapes): see
-// graph/layouts.hpp
 // - split(shapes of the inputs) and piece(count): itself on a few samples of axis 0
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
 //   scratch), and may have kernel_name() and scratch_bytes()
@@ -22,7 +20,6 @@
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
-#include <fenestra/ops/transpose/transpose.hpp>
 
 #include <cassert>
 #include <memory>
@@ -135,22 +132,6 @@ template <class T, Rules kRules>
 class OperationOn : public Operation {
  public:
   DataType result_type() const override { return DataTypeOf<T>::value; }
-  NodeId moved_to_blocks(const std::shared_ptr<Graph>& graph,
-                         NodeId node,
-                         Index block) const override {
-    const Value<T> x(graph, node);
-    const Shape& s = x.shape();
-    const Shape view{s[0], s[1] / block, block, s.elements().value_or(0) / (s[0] * s[1])};
-    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
-  }
-  NodeId moved_from_blocks(const std::shared_ptr<Graph>& graph,
-                           NodeId node,
-                           Index block) const override {
-    const Value<T> x(graph, node);
-    const Shape& s = x.shape();
-    const Shape view{s[0], s[1] / block, s.elements().value_or(0) / (s[0] * s[1]), block};
-    return reshape(transpose(reshape(x, view), {0, 1, 3, 2}), s).node();
-  }
   void vjp(const std::shared_ptr<Graph>& graph,
            NodeId node,
            NodeId y_bar,
@@ -283,27 +264,6 @@ class OperationOf final : public OperationOn<T, kRules> {
       return shared_operation(new OperationOf(primitive_.piece(count)));
     } else {
       return nullptr;
-    }
-  }
-  Index block() const override {
-    if constexpr (requires { primitive_.template block<T>(); }) {
-      return primitive_.template block<T>();
-    } else {
-      return 0;
-    }
-  }
-  std::shared_ptr<const Operation> in_blocks(Index of_input, Index of_result) const override {
-    if constexpr (requires { primitive_.template in_blocks<T>(of_input, of_result); }) {
-      return primitive_.template in_blocks<T>(of_input, of_result);
-    } else {
-      return nullptr;
-    }
-  }
-  bool keeps_blocks(std::span<const Shape> in) const override {
-    if constexpr (requires { primitive_.keeps_blocks(in); }) {
-      return primitive_.keeps_blocks(in);
-    } else {
-      return false;
     }
   }
   std::optional<Condition> condition(int i) const override {

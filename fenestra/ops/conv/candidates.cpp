@@ -49,13 +49,14 @@ void run_spec(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   std::copy_n(out.data(), out.size(), arguments.out);
 }
 
+// oneDNN is here to be asked for by name; what else is chosen must not depend on it.
 constexpr ConvCandidate<float> kFloat[] = {
     {"conv_f32_winograd", detail::refuse_conv_winograd, detail::run_conv_winograd<float>},
     {"conv_f32_direct", detail::refuse_conv_direct<float>, detail::run_conv_direct<float>},
-#ifdef FENESTRA_HAVE_ONEDNN
-    {"conv_f32_onednn", detail::refuse_conv_onednn, detail::run_conv_onednn},
-#endif
     {"conv_f32_gemm", detail::refuse_conv_gemm, detail::run_conv_gemm<float>},
+#ifdef FENESTRA_HAVE_ONEDNN
+    {detail::kOnednnName, detail::refuse_conv_onednn, detail::run_conv_onednn},
+#endif
     {"conv_f32_spec", refuse_nothing, run_spec<float>},
 };
 

@@ -82,14 +82,6 @@ constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
 template <Value V>
 constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
 
-/// The block of channels in which a fast kernel wants input and result, 0 where there is none, and
-/// the convolution of operands in such blocks (0 for plain ones); see graph/layouts.hpp. For float.
-FENESTRA_API Index conv_block(ConvDirection direction, const ConvGeometry& g);
-FENESTRA_API std::shared_ptr<const graph::Operation> conv_in_blocks(const ConvGeometry& g,
-                                                                    bool has_bias,
-                                                                    Index x_block,
-                                                                    Index y_block);
-
 /// How a convolution in the given direction meets samples.
 std::optional<Split> conv_split(ConvDirection direction, const ConvGeometry& g, std::size_t inputs);
 
@@ -171,14 +163,6 @@ struct ConvPrimitive {
     return some;
   }
   std::string attributes() const { return to_string(g); }
-  template <KernelScalar T>
-  Index block() const {
-    return std::is_same_v<T, float> ? conv_block(direction, g) : 0;
-  }
-  template <KernelScalar T>
-  std::shared_ptr<const graph::Operation> in_blocks(Index x_block, Index y_block) const {
-    return conv_in_blocks(g, has_bias, x_block, y_block);
-  }
   /// scale * y + shift per channel, by other weights and another bias.
   template <class V>
   std::optional<V> scaled(const Saved<V>& s, const V& scale, const V& shift) const {

@@ -5,33 +5,23 @@
 #include <fenestra/ops/conv/kernels.hpp>
 
 #include <cstddef>
+#include <string_view>
 
 namespace fenestra::detail {
 
-/// Why oneDNN cannot do the problem, or null.
+inline constexpr std::string_view kOnednnName = "conv_f32_onednn";
+
+/// Why oneDNN cannot do the problem, or does it wrongly, or null.
 const char* onednn_lacks(const ConvProblem& problem);
 
-/// Refuses what oneDNN lacks, and what our own kernels do faster.
+/// Refuses what oneDNN lacks, and everything unless it is forced by name: its bits depend on the
+/// number of threads.
 const char* refuse_conv_onednn(const ConvProblem& problem);
 
 /// Scratch per thread: a blocked copy of the operands, of at most kChunkBytes or one sample (whole
 /// batches in the weight gradient), and oneDNN's own scratchpad. Falls back to conv_f32_gemm should
 /// oneDNN fail to create what it was asked for.
 void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arguments);
-
-/// Operands whose channels lie in blocks; 0 for plain ones.
-struct ConvBlocks {
-  Index lhs = 0;
-  Index out = 0;
-  friend bool operator==(const ConvBlocks&, const ConvBlocks&) = default;
-};
-
-/// The block that oneDNN would choose for both of them, 0 where it would not use the same one.
-Index onednn_block(const ConvProblem& problem);
-/// The forward convolution of such operands.
-void run_conv_onednn_in_blocks(const ConvProblem& problem,
-                               const ConvBlocks& blocks,
-                               const ConvArguments<float>& arguments);
 
 /// Geometries kept at most: a few networks of 20 convolutions, three directions each.
 inline constexpr std::size_t kOnednnPlans = 256;

@@ -1,5 +1,5 @@
 # What the folder adds to the library and the tests.
-set(operator_sources blocked.cpp candidates.cpp evaluate.cpp kernels_direct.cpp kernels_direct_tiles.cpp
+set(operator_sources candidates.cpp evaluate.cpp kernels_direct.cpp kernels_direct_tiles.cpp
                      kernels_gemm.cpp kernels_gemm_turned.cpp kernels_winograd.cpp kernels_winograd_tiles.cpp patches.cpp)
 set(operator_tests test.cpp kernels_test.cpp kernels_bits_test.cpp kernels_direct_test.cpp
                    kernels_winograd_test.cpp kernels_winograd_law_test.cpp)

@@ -201,7 +201,6 @@ struct GatePrimitive {
     return split_broadcast(in, in[0]);
   }
   GatePrimitive piece(Index) const { return *this; }
-  static constexpr bool keeps_blocks(std::span<const Shape>) { return true; }
   std::string attributes() const {
     return "low=" + problem_text(call.low) + " high=" + problem_text(call.high) +
            (call.outside != 0 ? " outside=" + problem_text(call.outside) : "") +
@@ -238,7 +237,6 @@ struct UnaryPrimitive {
     return split_broadcast(in, in[0]);
   }
   UnaryPrimitive piece(Index) const { return *this; }
-  static constexpr bool keeps_blocks(std::span<const Shape>) { return true; }
   std::string attributes() const {
     switch (call.f) {
       case UnaryFunction::leaky_relu:
@@ -400,11 +398,6 @@ struct BinaryPrimitive {
       return of.rank() == shape.rank() && of[0] == shape[0] ? with_samples(of, count) : of;
     };
     return {f, cut(a), cut(b), cut(shape)};
-  }
-  /// What is repeated for every channel and cell has no order.
-  bool keeps_blocks(std::span<const Shape>) const {
-    const auto fits = [&](const Shape& of) { return of == shape || of.elements() == 1; };
-    return fits(a) && fits(b);
   }
   /// u times the partial derivative by argument i, in the broadcast shape. `u` may itself be of an
   /// argument's shape.

@@ -1,7 +1,6 @@
-// Folding and layouts: prints before and after, and values within the rounding bound.
+// Folding: prints before and after, and values within the rounding bound.
 #include <fenestra/check/rounded.hpp>
 #include <fenestra/graph/fold.hpp>
-#include <fenestra/graph/layouts.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 
@@ -128,59 +127,6 @@ TEST(Fold, KeepsBitsWhenTold) {
   Context<float> context(program);
   EXPECT_EQ(program.run(context, n.x, n.w, n.mean, n.var, n.gamma, n.beta)[0],
             kNormalised(n.x, n.w, n.mean, n.var, n.gamma, n.beta));
-}
-
-/// Two residual blocks of convolutions that are worth a library's attention.
-constexpr auto kResidual = [](const auto& x, const auto& w) {
-  const auto layer = [&](const auto& h) { return conv(h, w, {.padding = 1}); };
-  const auto block = [&](const auto& h) { return relu(add(layer(relu(layer(h))), h)); };
-  return block(block(max_pool(x, {.kernel = 2})));
-};
-
-TEST(Layouts, ValuesBetweenConvolutionsThatWantBlocksStayInThem) {
-  const Shape x{4, 32, 32, 32};
-  const Shape w{32, 32, 3, 3};
-  const Graph graph = simplify(trace<float>(kResidual, x, w));
-  const Graph chosen = choose_layouts(graph);
-  verify(chosen);
-  const bool wanted = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& n) {
-    return n.operation && n.operation->block() > 0;
-  });
-  if (!wanted) {
-    EXPECT_EQ(to_string(chosen), to_string(graph));
-    GTEST_SKIP() << "no kernel of this build wants blocks";
-  }
-  // The pooled input moves into blocks for the first sum; the last sum reads plainly what lay in
-  // blocks. Nothing else moves.
-  EXPECT_EQ(count_named(chosen, "transpose"), 2u);
-  EXPECT_EQ(count_named(chosen, "conv"), 4u);
-  const std::string text = to_string(chosen);
-  EXPECT_NE(text.find("x in blocks of"), std::string::npos) << text;
-  EXPECT_NE(text.find("y in blocks of"), std::string::npos) << text;
-}
-
-TEST(Layouts, ValuesStayWithinTheRoundingBound) {
-  const Tensor<float> x = sample_tensor<float>({2, 16, 16, 16}, 1);
-  const Tensor<float> w =
-      sample_tensor<float>({16, 16, 3, 3}, 2).map([](float v) { return v * 0.125f; });
-  const auto program = compile<float>(kResidual, x.shape(), w.shape());
-  Context<float> context(program);
-  const Tensor<float> eager = kResidual(x, w);
-  expect_within_bound(program.run(context, x, w)[0], eager, kResidual(rounded(x), rounded(w)), 0);
-}
-
-TEST(Layouts, AGraphInLayoutsIsNotDifferentiated) {
-  const Graph graph =
-      choose_layouts(simplify(trace<float>(kResidual, Shape{4, 32, 32, 32}, Shape{32, 32, 3, 3})));
-  for (const Node& node : graph.nodes()) {
-    if (node.operation && node.operation->name() == "conv" && node.operation->block() == 0) {
-      std::vector<NodeId> bars(2, kNoNode);
-      const auto shared = std::make_shared<Graph>(graph);
-      EXPECT_THROW(node.operation->vjp(shared, 0, 0, {true, true}, bars), Error);
-      return;
-    }
-  }
-  GTEST_SKIP() << "no kernel of this build wants blocks";
 }
 
 }  // namespace
