@@ -1,8 +1,9 @@
 // Reused memory for tensors: a freed buffer is kept and given to the next tensor of its size class.
 //
 // Fresh pages cost more than most operators that write them (the kernel zeroes each one), so
-// buffers do not go back to the system until the cache is full or `release_memory` is called. Safe
-// from any thread. Header-only, because the specification has no compiled part.
+// buffers do not go back to the system until the cache is full, memory runs out, or
+// `release_memory` is called. Safe from any thread. Header-only, because the specification has no
+// compiled part.
 #pragma once
 
 #include <pthread.h>
@@ -11,12 +12,28 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <new>
 #include <vector>
 
 namespace fenestra {
+
+/// There is no memory for something large enough to be named. The text lies in the exception
+/// itself: who has no memory cannot allocate a message.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  /// `what` is cut where it is too long.
+  OutOfMemory(const char* what, std::size_t bytes) noexcept {
+    std::snprintf(text_, sizeof(text_), "no memory for %.140s: %zu bytes", what, bytes);
+  }
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[192];
+};
 
 /// Every buffer starts on a cache line, which is also the widest vector.
 inline constexpr std::size_t kAlignment = 64;
@@ -31,23 +48,23 @@ class BufferCache {
     return *cache;
   }
 
-  void* allocate(std::size_t bytes) {
+  /// Null where there is no memory, not even after everything cached was given back.
+  void* allocate(std::size_t bytes) noexcept {
+    if (bytes > kMostBytes) {
+      return nullptr;
+    }
     const int size_class = class_of(bytes);
-    {
-      const std::scoped_lock lock(mutex_);
-      in_use_ += class_bytes(size_class);
-      peak_ = std::max(peak_, in_use_);
-      auto& list = free_[static_cast<std::size_t>(size_class)];
-      if (!list.empty()) {
-        void* buffer = list.back();
-        list.pop_back();
-        cached_ -= class_bytes(size_class);
-        return buffer;
-      }
+    if (void* buffer = take_cached(size_class)) {
+      return buffer;
     }
     void* buffer = std::aligned_alloc(kAlignment, class_bytes(size_class));
     if (buffer == nullptr) {
-      throw std::bad_alloc();
+      clear();
+      buffer = std::aligned_alloc(kAlignment, class_bytes(size_class));
+    }
+    if (buffer != nullptr) {
+      const std::scoped_lock lock(mutex_);
+      count(size_class);
     }
     return buffer;
   }
@@ -102,6 +119,24 @@ class BufferCache {
                    [] { instance().mutex_.unlock(); });
   }
 
+  void* take_cached(int size_class) noexcept {
+    const std::scoped_lock lock(mutex_);
+    auto& list = free_[static_cast<std::size_t>(size_class)];
+    if (list.empty()) {
+      return nullptr;
+    }
+    void* buffer = list.back();
+    list.pop_back();
+    cached_ -= class_bytes(size_class);
+    count(size_class);
+    return buffer;
+  }
+  /// Under the lock.
+  void count(int size_class) noexcept {
+    in_use_ += class_bytes(size_class);
+    peak_ = std::max(peak_, in_use_);
+  }
+
   // Four classes to a power of two: at most a quarter of a buffer is slack.
   static int class_of(std::size_t bytes) {
     const std::size_t least = bytes < kAlignment ? kAlignment : bytes;
@@ -117,6 +152,8 @@ class BufferCache {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 
+  /// No system gives more, and sizes of classes up to it do not overflow.
+  static constexpr std::size_t kMostBytes = PTRDIFF_MAX / 2;
   static constexpr std::size_t kMostCached = std::size_t{1} << 30;
   static constexpr std::size_t kMostPerClass = 64;
   std::mutex mutex_;

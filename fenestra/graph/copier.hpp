@@ -13,7 +13,9 @@ namespace fenestra::graph {
 class Copier {
  public:
   explicit Copier(const Graph& from)
-      : from_(from), place_(static_cast<std::size_t>(from.size()), kNoNode) {}
+      : from_(from), place_(static_cast<std::size_t>(from.size()), kNoNode) {
+    to_.reserve(from.size());
+  }
 
   /// The node with its inputs where they are now.
   Node moved(NodeId id) const {

@@ -126,6 +126,8 @@ class FENESTRA_API Graph {
   SelectionType selection_type(NodeId node) const;
   /// A node appended as it is, by passes that copy.
   NodeId append(Node node);
+  /// Room for that many nodes.
+  void reserve(NodeId count) { nodes_.reserve(static_cast<std::size_t>(count)); }
 
  private:
   std::vector<Node> nodes_;

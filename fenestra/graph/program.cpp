@@ -12,7 +12,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace fenestra {
@@ -144,7 +143,7 @@ template <class T>
 Context<T>::Context(const Program<T>& program) : bytes_(program.peak_bytes()) {
   arena_.reset(std::aligned_alloc(kAlignment, bytes_ + kAlignment));
   if (arena_ == nullptr) {
-    throw std::bad_alloc();
+    throw OutOfMemory("the arena of a program", bytes_);
   }
   std::size_t most_given = 0;
   std::size_t most_outputs = 0;

@@ -8,8 +8,10 @@ namespace fenestra::kernels {
 
 namespace {
 
-thread_local std::string forced_here;
-thread_local IfRefused if_refused_here = IfRefused::fail;
+// The name lies in the scope that forces it: a thread_local with a destructor would be registered
+// by a call that ends the program where it finds no memory.
+constinit thread_local std::string_view forced_here;
+constinit thread_local IfRefused if_refused_here = IfRefused::fail;
 
 const std::string& forced_everywhere() {
   static const std::string name = [] {
@@ -21,14 +23,13 @@ const std::string& forced_everywhere() {
 
 }  // namespace
 
-std::string_view forced_kernel() noexcept {
-  return forced_here.empty() ? forced_everywhere() : forced_here;
-}
+std::string_view forced_kernel() { return forced_here.empty() ? forced_everywhere() : forced_here; }
 
 IfRefused if_refused() noexcept { return forced_here.empty() ? IfRefused::fail : if_refused_here; }
 
 ForcedKernel::ForcedKernel(std::string_view name, IfRefused if_refused)
-    : previous_(std::exchange(forced_here, std::string(name))),
+    : name_(name),
+      previous_(std::exchange(forced_here, name_)),
       previous_if_refused_(std::exchange(if_refused_here, if_refused)) {}
 
 ForcedKernel::~ForcedKernel() {

@@ -32,7 +32,7 @@ FENESTRA_API void apply_isa_limit();
 
 /// The forced name, empty where the choice is free. Thread-local setting first, then the
 /// environment.
-FENESTRA_API std::string_view forced_kernel() noexcept;
+FENESTRA_API std::string_view forced_kernel();
 
 /// What happens where the forced candidate refuses a problem.
 enum class IfRefused { fail, choose_freely };
@@ -40,7 +40,8 @@ enum class IfRefused { fail, choose_freely };
 /// Whether the forced candidate may be passed over; the environment's may not.
 FENESTRA_API IfRefused if_refused() noexcept;
 
-/// Forces a candidate by name in this thread until the scope ends. An operator that has no
+/// Forces a candidate by name in this thread until the scope ends; scopes end in the reverse order
+/// in which they began. An operator that has no
 /// candidate of that name chooses freely; one whose candidate refuses the problem throws, unless
 /// told otherwise.
 class FENESTRA_API ForcedKernel {
@@ -51,7 +52,8 @@ class FENESTRA_API ForcedKernel {
   ForcedKernel& operator=(const ForcedKernel&) = delete;
 
  private:
-  std::string previous_;
+  std::string name_;
+  std::string_view previous_;
   IfRefused previous_if_refused_;
 };
 

@@ -79,7 +79,7 @@ void* scratch_bytes(int slot, std::size_t bytes) {
     const std::size_t rounded = (bytes / kAlignment + 1) * kAlignment;
     s.memory = std::aligned_alloc(kAlignment, rounded);
     if (s.memory == nullptr) {
-      throw std::bad_alloc();
+      throw OutOfMemory("the scratch of a kernel", rounded);
     }
     s.bytes = rounded;
   }

@@ -1,9 +1,9 @@
 // Optimisers on trees of tensors (see ops/tree.hpp): stochastic gradient descent, Adam, AdamW.
 //
 // `step` changes the parameters in place; a parameter that shares its storage (with a tape that
-// still lives, say) gets storage of its own first. The state follows the order of the parameters
-// and is made by the first step. Values do not depend on the number of threads. One optimiser
-// belongs to one thread at a time.
+// still lives, say) gets storage of its own first; a step that throws has changed nothing. The
+// state follows the order of the parameters and is made by the first step. Values do not depend on
+// the number of threads. One optimiser belongs to one thread at a time.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -12,6 +12,7 @@
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,9 +88,11 @@ struct Update {
   /// State tensors as the parameters are shaped, zeros where there are none yet.
   void fit(std::string_view optimiser, std::vector<Tensor<T>>& state) const {
     if (state.empty()) {
+      std::vector<Tensor<T>> zeros;
       for (const Tensor<T>* parameter : parameters) {
-        state.emplace_back(parameter->shape());
+        zeros.emplace_back(parameter->shape());
       }
+      state = std::move(zeros);
     }
     if (state.size() != parameters.size()) {
       throw Error(std::string(optimiser),
@@ -103,6 +106,19 @@ struct Update {
     }
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       require_equal(optimiser, i, state[i], "the optimiser's state");
+    }
+  }
+
+  /// Gives everything that a step writes storage of its own, so that the step itself allocates
+  /// nothing and is done whole or not at all.
+  void make_writable(std::initializer_list<std::vector<Tensor<T>>*> states) const {
+    for (Tensor<T>* parameter : parameters) {
+      parameter->mutable_data();
+    }
+    for (std::vector<Tensor<T>>* state : states) {
+      for (Tensor<T>& tensor : *state) {
+        tensor.mutable_data();
+      }
     }
   }
 
@@ -175,6 +191,7 @@ class Sgd {
     if (options_.momentum > 0) {
       update.fit("sgd", state_.velocity);
     }
+    update.make_writable({&state_.velocity});
     for (std::size_t i = 0; i < update.parameters.size(); ++i) {
       Tensor<T>& w = *update.parameters[i];
       T* velocity = options_.momentum > 0 ? state_.velocity[i].mutable_data() : nullptr;
@@ -225,6 +242,7 @@ class Adam {
     const detail::Update<T> update("adam", params, grads);
     update.fit("adam", state_.mean);
     update.fit("adam", state_.square);
+    update.make_writable({&state_.mean, &state_.square});
     ++state_.steps;
     for (std::size_t i = 0; i < update.parameters.size(); ++i) {
       Tensor<T>& w = *update.parameters[i];

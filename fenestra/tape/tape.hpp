@@ -4,7 +4,8 @@
 // It knows no operator. `Var<V>` is itself a value type, so a tape over variables of another tape
 // gives second derivatives, a tape over jets gives forward over reverse, and so on; distinct levels
 // are distinct types. A rule owns what it saved; the sweep releases it as it passes unless told to
-// keep it. One tape belongs to one thread at a time.
+// keep it. An operator that throws leaves its tape as it was, and so does a sweep that keeps; one
+// that releases has released what it passed. One tape belongs to one thread at a time.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -190,10 +191,12 @@ class Gradients {
                   "gradients: the variable " + to_string(variable.shape()) +
                       " is not on the tape of this sweep\n  fix: ask for its parameters");
     }
-    for (const auto& [node, bar] : bars_) {
-      if (node == variable.node_) {
-        return bar ? *bar : zeros_like(variable.value());
-      }
+    const auto found = std::lower_bound(
+        bars_.begin(), bars_.end(), variable.node_, [](const auto& entry, Index node) {
+          return entry.first < node;
+        });
+    if (found != bars_.end() && found->first == variable.node_) {
+      return found->second ? *found->second : zeros_like(variable.value());
     }
     throw Error(ErrorCode::foreign_variable,
                 "gradients: no gradient was kept for this variable " + to_string(variable.shape()) +
@@ -203,7 +206,7 @@ class Gradients {
  private:
   friend class BasicTape<V>;
   std::shared_ptr<detail::TapeState<V>> state_;
-  std::vector<std::pair<Index, std::optional<V>>> bars_;
+  std::vector<std::pair<Index, std::optional<V>>> bars_;  ///< ascending by node
 };
 
 template <class V>

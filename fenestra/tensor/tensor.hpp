@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -21,6 +22,20 @@
 #include <vector>
 
 namespace fenestra {
+
+namespace detail {
+
+[[noreturn]] inline void throw_out_of_memory(const Shape& shape, std::size_t bytes) {
+  std::string what;
+  try {
+    what = "a tensor " + to_string(shape);
+  } catch (const std::bad_alloc&) {
+    // Not even for a few words.
+  }
+  throw OutOfMemory(what.empty() ? "a tensor" : what.c_str(), bytes);
+}
+
+}  // namespace detail
 
 template <class T>
 class Tensor {
@@ -32,11 +47,11 @@ class Tensor {
   /// Every element zero.
   explicit Tensor(const Shape& shape) : Tensor(shape, T(0)) {}
   Tensor(const Shape& shape, const T& fill)
-      : shape_(shape), size_(checked_size(shape)), storage_(allocate(size_)) {
+      : shape_(shape), size_(checked_size(shape)), storage_(allocate(shape, size_)) {
     std::fill_n(storage_.get(), size_, fill);
   }
   Tensor(const Shape& shape, std::span<const T> values)
-      : shape_(shape), size_(checked_size(shape)), storage_(allocate(size_)) {
+      : shape_(shape), size_(checked_size(shape)), storage_(allocate(shape, size_)) {
     require_count(static_cast<Index>(values.size()));
     std::copy(values.begin(), values.end(), storage_.get());
   }
@@ -125,12 +140,12 @@ class Tensor {
   };
   struct Raw {};
   Tensor(const Shape& shape, Raw)
-      : shape_(shape), size_(checked_size(shape)), storage_(allocate(size_)) {}
+      : shape_(shape), size_(checked_size(shape)), storage_(allocate(shape, size_)) {}
   Tensor(const Shape& shape, std::shared_ptr<T[]> storage)
       : shape_(shape), size_(checked_size(shape)), storage_(std::move(storage)) {}
 
   void detach() {
-    auto own = allocate(size_);
+    auto own = allocate(shape_, size_);
     std::copy_n(storage_.get(), size_, own.get());
     storage_ = std::move(own);
     access_ = Access::own;
@@ -142,11 +157,14 @@ class Tensor {
     }
     return *n;
   }
-  static std::shared_ptr<T[]> allocate(Index size) {
+  static std::shared_ptr<T[]> allocate(const Shape& shape, Index size) {
     const auto count = static_cast<std::size_t>(size);
     if constexpr (std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>) {
       const std::size_t bytes = count * sizeof(T);
       T* buffer = static_cast<T*>(detail::BufferCache::instance().allocate(bytes));
+      if (buffer == nullptr) {
+        detail::throw_out_of_memory(shape, bytes);
+      }
       return std::shared_ptr<T[]>(
           buffer, [bytes](T* p) { detail::BufferCache::instance().release(p, bytes); });
     } else {
