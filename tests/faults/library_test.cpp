@@ -1,0 +1,369 @@
+// What is larger than one operator: tensors, tapes, transforms, programs, optimisers, files. Where
+// state outlives a call that failed, it is what the contract says.
+#include <fenestra/fenestra.hpp>
+#include <fenestra/graph/differentiate.hpp>
+#include <fenestra/io/npy.hpp>
+#include <fenestra/nn/optimiser.hpp>
+#include <fenestra/ops/compile.hpp>
+#include <fenestra/ops/vmap.hpp>
+#include <tests/faults/failing_memory.hpp>
+#include <tests/faults/survival.hpp>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fenestra::faults {
+namespace {
+
+using T = Tensor<float>;
+
+T sample(const Shape& shape, int seed) {
+  T tensor(shape);
+  Index i = seed;
+  for (float& value : tensor.mutable_values()) {
+    value = static_cast<float>((i++ * 37 + 11) % 23 - 11) * 0x1p-4f;
+  }
+  return tensor;
+}
+
+/// A network of a convolution, a pool and a linear layer, with its loss.
+struct Network {
+  T x = sample({3, 2, 8, 8}, 1);
+  T w = sample({4, 2, 3, 3}, 2);
+  T u = sample({64, 5}, 3);
+  Tensor<Index> labels{Shape{3}, {0, 4, 2}};
+
+  template <class W, class U, class X>
+  auto loss(const W& weights, const U& linear, const X& input) const {
+    const auto h = max_pool(relu(conv(input, weights, {.padding = 1})), {.kernel = 2});
+    return cross_entropy(matmul(reshape(h, {3, 64}), linear), labels);
+  }
+  auto by_weights() const {
+    return [this](const auto& weights, const auto& linear) { return loss(weights, linear, x); };
+  }
+};
+
+class Library : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override { set_threads(GetParam()); }
+  void TearDown() override { set_threads(1); }
+  Network net;
+};
+
+// --- tensors -----------------------------------------------------------------------------------
+
+TEST(Tensors, AreAsTheyWereWhereACopyFails) {
+  for (const Failing failing : {Failing::once, Failing::on}) {
+    const T original = sample({5, 7}, 1);
+    T copy = original;
+    release_memory();
+    const std::size_t in_use = memory_in_use();
+    {
+      // The first try is followed by another one, without what was cached.
+      const FailingMemory memory(1, failing);
+      if (failing == Failing::on) {
+        EXPECT_THROW(copy.mutable_data(), std::bad_alloc);
+      } else {
+        EXPECT_NO_THROW(copy.mutable_data());
+      }
+    }
+    EXPECT_EQ(memory_in_use(), in_use + (failing == Failing::on ? 0 : 192));
+    EXPECT_EQ(copy, original);
+    copy.mutable_data()[0] = 9;
+    EXPECT_NE(copy, original);
+    EXPECT_EQ(original, sample({5, 7}, 1));
+  }
+}
+
+TEST(Tensors, SayHowMuchMemoryThereIsNot) {
+  const std::size_t in_use = memory_in_use();
+  const Index most = Index{1} << 44;
+  try {
+    const T tensor = T::uninitialised({4, most});
+    FAIL() << "there is more memory than addresses";
+  } catch (const std::bad_alloc& error) {
+    EXPECT_STREQ(error.what(), "no memory for a tensor (4, 17592186044416): 281474976710656 bytes");
+  }
+  EXPECT_EQ(memory_in_use(), in_use);
+}
+
+// --- tape and transforms -----------------------------------------------------------------------
+
+TEST_P(Library, AnOperatorThatFailsLeavesItsTapeUsable) {
+  Tape<float> tape;
+  const auto w = tape.parameter(net.w);
+  const auto u = tape.parameter(net.u);
+  const Tensors expected{tape.backward(net.loss(w, u, net.x))[w]};
+  for (std::int64_t which = 1;; ++which) {
+    const Index before = tape.size();
+    try {
+      const FailingMemory memory(which, Failing::on);
+      relu(conv(net.x, w, {.padding = 1}));
+      break;
+    } catch (const std::bad_alloc&) {
+    }
+    EXPECT_LE(tape.size(), before + 1);  // the convolution, where relu failed
+    ASSERT_TRUE(same_bits({tape.backward(net.loss(w, u, net.x))[w]}, expected))
+        << "allocation " << which;
+  }
+}
+
+TEST_P(Library, ASweepThatKeepsCanBeTriedAgain) {
+  Tape<float> tape;
+  const auto w = tape.parameter(net.w);
+  const auto u = tape.parameter(net.u);
+  const auto y = net.loss(w, u, net.x);
+  expect_survival("backward, retain", [&] {
+    const auto grads = tape.backward(y, {.retain = true});
+    return Tensors{grads[w], grads[u]};
+  });
+}
+
+TEST_P(Library, ASweepThatReleasesHasReleased) {
+  for (std::int64_t which = 1;; ++which) {
+    Tape<float> tape;
+    const auto w = tape.parameter(net.w);
+    const auto y = net.loss(w, net.u, net.x);
+    try {
+      const FailingMemory memory(which, Failing::on);
+      tape.backward(y);
+      break;
+    } catch (const std::bad_alloc&) {
+    }
+    try {
+      tape.backward(y);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::released_graph);
+    }
+    // The tape itself is as good as before.
+    EXPECT_NO_THROW(tape.backward(net.loss(w, net.u, net.x)));
+  }
+}
+
+TEST_P(Library, TransformsSurvive) {
+  const auto f = net.by_weights();
+  const auto of_w = [&](const auto& w) { return f(w, net.u); };
+  expect_survival("value_and_grad", [&] {
+    const auto [value, bars] = value_and_grad(f, net.w, net.u);
+    return Tensors{value, std::get<0>(bars), std::get<1>(bars)};
+  });
+  expect_survival("vjp", [&] {
+    const auto [y, pullback] = vjp(of_w, net.w);
+    return Tensors{y, pullback(T(Shape{}, 2.0f))};
+  });
+  expect_survival("jvp", [&] {
+    const auto [y, y_dot] = jvp(of_w, primals(net.w), tangents(net.w));
+    return Tensors{y, y_dot};
+  });
+  expect_survival("hvp", [&] { return Tensors{hvp(of_w, primals(net.w), tangents(net.w))}; });
+  const auto row = [&](const auto& b) {
+    return tanh(matmul(reshape(b, {1, 3}), sample({3, 2}, 7)));
+  };
+  expect_survival("jacrev", [&] { return Tensors{jacrev(row, sample({3}, 5))}; });
+  expect_survival("jacfwd", [&] { return Tensors{jacfwd(row, sample({3}, 5))}; });
+  expect_survival("hessian", [&] {
+    return Tensors{
+        jacfwd([&](const auto& b) { return grad([&](const auto& c) { return sum(row(c)); }, b); },
+               sample({3}, 5))};
+  });
+}
+
+TEST_P(Library, CheckpointsSurvive) {
+  expect_survival("checkpoint", [&] {
+    Tape<float> tape;
+    const auto w = tape.parameter(net.w);
+    const std::vector<Var<T>> args{tape.constant(net.x), w};
+    const auto y = checkpoint(
+        [](std::span<const Var<T>> in) { return relu(conv(in[0], in[1], {.padding = 1})); }, args);
+    return Tensors{y.value(), tape.backward(sum(y))[w]};
+  });
+}
+
+TEST_P(Library, VmapSurvives) {
+  const T ws = sample({2, 4, 2, 3, 3}, 9);
+  expect_survival("vmap", [&] {
+    return Tensors{
+        vmap([&](const auto& w) { return relu(conv(net.x, w, {.padding = 1})); }, over(ws))};
+  });
+  const auto loss = [](const auto& w, const auto& x) {
+    const auto y = conv(x, w, {.padding = 1});
+    return sum(mul(y, y));
+  };
+  expect_survival("per_sample_grad",
+                  [&] { return Tensors{per_sample_grad(loss, net.w, over(net.x))}; });
+}
+
+// --- programs ----------------------------------------------------------------------------------
+
+TEST_P(Library, TracingAndCompilingSurvive) {
+  const auto f = [&](const auto& x, const auto& w, const auto& u) { return net.loss(w, u, x); };
+  expect_survival("compile and run", [&] {
+    const auto program = compile<float>(
+        f, net.x.shape(), net.w, net.u, CompileOptions{.jvp = true, .value_and_grad = true});
+    Context<float> context(program);
+    Tensors results = program.value_and_grad(context, net.x, net.w, net.u);
+    results.push_back(program.run(context, net.x, net.w, net.u)[0]);
+    return results;
+  });
+  const auto program = compile<float>(
+      f, net.x.shape(), net.w, net.u, CompileOptions{.run = false, .value_and_grad = true});
+  expect_survival("compile with a limit", [&] {
+    const auto limited = compile<float>(
+        f,
+        net.x.shape(),
+        net.w,
+        net.u,
+        CompileOptions{
+            .run = false, .value_and_grad = true, .memory_limit = program.peak_bytes() - 64});
+    Context<float> context(limited);
+    return limited.value_and_grad(context, net.x, net.w, net.u);
+  });
+  expect_survival("explain", [&] {
+    std::size_t characters = 0;
+    for (const auto format :
+         {graph::ExplainFormat::text, graph::ExplainFormat::dot, graph::ExplainFormat::html}) {
+      characters += program.explain(ProgramForm::value_and_grad, format).size();
+    }
+    characters += to_string(program.plan(ProgramForm::value_and_grad).graph()).size();
+    return Tensors{T(Shape{}, static_cast<float>(characters))};
+  });
+}
+
+TEST_P(Library, RunsOfOneProgramInOneContextSurvive) {
+  const auto program =
+      compile<float>([&](const auto& x, const auto& w, const auto& u) { return net.loss(w, u, x); },
+                     net.x.shape(),
+                     net.w,
+                     net.u,
+                     CompileOptions{.value_and_grad = true, .fuse = graph::kSmallestPieces});
+  Context<float> context(program);
+  expect_survival("run", [&] { return program.run(context, net.x, net.w, net.u); });
+  expect_survival("value_and_grad",
+                  [&] { return program.value_and_grad(context, net.x, net.w, net.u); });
+}
+
+TEST_P(Library, TrainingStepsSurvive) {
+  const auto f = [&](const auto& w, const auto& u, const auto& x) { return net.loss(w, u, x); };
+  const auto program =
+      compile_step<float>(SgdUpdate{.momentum = 0.5}, f, net.w, net.u, net.x.shape());
+  Context<float> context(program);
+  T w = net.w;
+  T u = net.u;
+  T w_velocity;
+  T u_velocity;
+  const T rate(Shape{}, 0.25f);
+  const auto start_again = [&] {
+    w = net.w;
+    u = net.u;
+    w_velocity = T(w.shape());
+    u_velocity = T(u.shape());
+  };
+  // A step that fails half-way may have written some parameters and not others.
+  expect_survival("a training step", start_again, [&] {
+    Tensors results = program.run(context, w, u, net.x, rate, w_velocity, u_velocity);
+    results.insert(results.end(), {w, u, w_velocity, u_velocity});
+    return results;
+  });
+}
+
+// --- optimisers --------------------------------------------------------------------------------
+
+template <class Optimiser>
+void expect_whole_steps(const Optimiser& fresh, const Network& net) {
+  Optimiser reference = fresh;
+  std::vector<T> expected{net.w, net.u};
+  const std::vector<T> gradients{sample(net.w.shape(), 4), sample(net.u.shape(), 5)};
+  reference.step(expected, gradients);
+  reference.step(expected, gradients);
+  // Both steps fail at each of their allocations before they succeed.
+  Optimiser optimiser = fresh;
+  std::vector<T> parameters{net.w, net.u};
+  for (int step = 0; step < 2; ++step) {
+    for (std::int64_t which = 1;; ++which) {
+      const std::vector<T> before{T(net.w.shape(), parameters[0].values()),
+                                  T(net.u.shape(), parameters[1].values())};
+      const std::vector<T> shared = parameters;
+      release_memory();
+      try {
+        const FailingMemory memory(which, Failing::on);
+        optimiser.step(parameters, gradients);
+        break;
+      } catch (const std::bad_alloc&) {
+      }
+      ASSERT_TRUE(same_bits(parameters, before)) << "step " << step << ", allocation " << which;
+    }
+  }
+  EXPECT_TRUE(same_bits(parameters, expected));
+}
+
+TEST_P(Library, OptimisersStepWholeOrNotAtAll) {
+  expect_whole_steps(nn::Sgd<float>({.rate = 0.1}), net);
+  expect_whole_steps(nn::Sgd<float>({.rate = 0.1, .momentum = 0.9, .nesterov = true}), net);
+  expect_whole_steps(nn::Adam<float>({.weight_decay = 0.1}), net);
+}
+
+// --- files -------------------------------------------------------------------------------------
+
+TEST_P(Library, FilesAreWholeWhereSavingFails) {
+  namespace fs = std::filesystem;
+  const fs::path folder =
+      fs::temp_directory_path() / ("fenestra_faults_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const fs::path path = folder / "a_name_that_is_too_long_for_a_small_string.npy";
+  const auto files = [&] {
+    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+  };
+  io::save_npy(path, net.x);
+  expect_survival("load_npy", [&] { return Tensors{io::load_npy<float>(path)}; });
+  expect_survival("save_npy", [&] {
+    io::save_npy(path, net.w);
+    return Tensors{};
+  });
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(io::load_npy<float>(path), net.w);
+  for (std::int64_t which = 1;; ++which) {
+    try {
+      const FailingMemory memory(which, Failing::on);
+      io::save_npy(path, net.u);
+      break;
+    } catch (const std::bad_alloc&) {
+    } catch (const Error&) {
+    }
+    ASSERT_EQ(files(), 1) << "allocation " << which;
+    ASSERT_EQ(io::load_npy<float>(path), net.w) << "allocation " << which;
+  }
+  EXPECT_EQ(io::load_npy<float>(path), net.u);
+  fs::remove_all(folder);
+}
+
+// --- threads -----------------------------------------------------------------------------------
+
+TEST(Threads, WhatFailsInAWorkerIsThrownWhereItWasCalled) {
+  set_threads(3);
+  for (std::int64_t which = 1; which <= 64; ++which) {
+    std::vector<int> done(64);
+    const FailingMemory memory(which, Failing::once);
+    EXPECT_THROW(parallel_for(64,
+                              1,
+                              [&](Index begin, Index) {
+                                const std::vector<char> scratch(1000);
+                                done[static_cast<std::size_t>(begin)] = scratch[0] + 1;
+                              }),
+                 std::bad_alloc);
+  }
+  set_threads(1);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Library, testing::Values(1, 3), [](const auto& one) {
+  return std::to_string(one.param) + (one.param == 1 ? "Thread" : "Threads");
+});
+
+}  // namespace
+}  // namespace fenestra::faults
