@@ -4,9 +4,11 @@
 PRESET ?= release
 PREFIX ?= /usr/local
 BUILD := build/$(PRESET)
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build test parity bench demo install clean format lint asan tsan clang help
+.PHONY: all setup build test parity bench bench-build demo install clean format lint asan asan-quick \
+	tsan tsan-quick fuzz fresh clang help
 .DELETE_ON_ERROR:
 
 all: build  ## install missing packages and build everything (the tool: build/release/fenestra)
@@ -29,32 +31,57 @@ demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits
 	cmake --build --preset $(PRESET) --target example_digits
 	$(BUILD)/examples/digits data/digits $(BUILD)/demo
 
-parity:  ## compare every operator with torch on 8,000 random problems
+parity:  ## compare every operator with torch on 8,000 random problems, and Python's functions
 	@scripts/install-packages peers
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
-	cmake --build --preset $(PRESET) --target parity_cases
+	cmake --build --preset $(PRESET) --target parity_cases fenestra_python_package
 	/usr/bin/python3 tests/parity/parity.py $(BUILD)/parity_cases
+	ctest --preset $(PRESET) -R '^python\.(torch|overhead)$$'
 
-bench:  ## time against oneDNN and torch, tens of minutes; QUICK=1: a subset in two
+bench: bench-build  ## time against oneDNN and torch, tens of minutes; QUICK=1: a subset in two
+	$(BUILD)/fenestra_bench $(if $(QUICK),--quick) --json $(BUILD)/bench.json
+
+bench-build:  # the bench alone, not run
 	@scripts/install-packages peers
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET) --target fenestra_bench
-	$(BUILD)/fenestra_bench $(if $(QUICK),--quick) --json $(BUILD)/bench.json
 
 install: build  ## install into PREFIX (/usr/local), below DESTDIR if given
 	cmake --install $(BUILD) --prefix "$(PREFIX)"
 
-asan:  ## the specification's tests under the address and undefined-behaviour sanitizers
+asan:  ## every test under the address and undefined-behaviour sanitizers, an hour
 	@scripts/install-packages
 	cmake --preset asan-ubsan
-	cmake --build --preset asan-ubsan --target spec_tests
-	ctest --preset asan-ubsan -L '^spec$$'
+	cmake --build --preset asan-ubsan
+	ctest --preset asan-ubsan
 
-tsan:  ## calls from several threads at once under the thread sanitizer
+# With the fuzzers' build, which watches the same things: one library to compile for both.
+asan-quick:  ## the same for kernels, files and Python only
+	@scripts/install-packages fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target kernels_tests library_tests fenestra_python_package
+	ctest --preset fuzz -L '^(kernels|library|python)$$'
+
+tsan:  ## everything that uses threads under the thread sanitizer
+	@scripts/install-packages
+	cmake --preset tsan
+	cmake --build --preset tsan --target threads_tests kernels_tests graph_tests library_tests
+	ctest --preset tsan -L '^(threads|kernels|graph|library)$$'
+
+tsan-quick:  ## the same for calls from several threads at once only
 	@scripts/install-packages
 	cmake --preset tsan
 	cmake --build --preset tsan --target threads_tests
 	ctest --preset tsan -L '^threads$$'
+
+fuzz:  ## every fuzzer for a minute; FUZZ_SECONDS=20: shorter
+	@scripts/install-packages fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target fuzzers
+	scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+
+fresh:  ## make demo and make test in an empty Debian, as root
+	scripts/fresh
 
 clang:  ## build the library and the tool with the other compiler
 	@scripts/install-packages clang
@@ -73,4 +100,4 @@ clean:  ## remove everything that was built
 	rm -rf build
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile

@@ -1,6 +1,7 @@
 // One test for every row of docs/reference-map.md: what the reference pages name, computed here, on
 // numbers small enough to check by hand. Single samples channels first for TorchLean, NHWC for
 // Nabla. Values are rational and compared as equalities; smooth pools are compared as enclosures.
+#include <fenestra/fenestra.hpp>
 #include <fenestra/ops/avg_pool/spec.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/conv_transpose/spec.hpp>
@@ -13,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 namespace fenestra {
@@ -363,6 +365,32 @@ TEST(ReferenceMap, SpecConvTransposeOutSpatialIsKnownAtCompileTime) {
   static_assert(typed_conv_transpose({1, 1}, {1, 1, 3}, {.padding = 1}) == Shape{1, 1});
 }
 
+/// The graph of f on variables of these shapes, compiled with its JVP. Small integers: every double
+/// is exact.
+template <Shape x, Shape w, Shape b, class F>
+void expect_typed_graph(const F& f,
+                        const std::array<Exact, 3>& in,
+                        const std::array<Exact, 3>& dots,
+                        const Exact& y,
+                        const Exact& y_dot) {
+  const auto program = compile<double>(
+      f, typed_input<x>, typed_parameter<w>, typed_parameter<b>, CompileOptions{.jvp = true});
+  const auto doubles = [](const Exact& exact) {
+    return exact.map([](const Rational& value) { return value.to_double(); });
+  };
+  Context context(program);
+  const auto results = program.jvp(context,
+                                   doubles(in[0]),
+                                   doubles(in[1]),
+                                   doubles(in[2]),
+                                   doubles(dots[0]),
+                                   doubles(dots[1]),
+                                   doubles(dots[2]));
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0], doubles(y));
+  EXPECT_EQ(results[1], doubles(y_dot));
+}
+
 TEST(ReferenceMap, GraphConvHasTheBilinearJvpInAnyRank) {
   const Conv3d p;
   static_assert(typed_conv({1, 2, 2, 2},
@@ -370,8 +398,17 @@ TEST(ReferenceMap, GraphConvHasTheBilinearJvpInAnyRank) {
                            {.stride = {1, 2, 1}, .padding = {0, 1, 0}}) == Shape{1, 1, 2, 1});
   const Exact w_dot(p.w.shape(), {1, 0, 0, 0});
   const Exact b_dot(Shape{1}, {7});
+  const Exact y_dot(p.y.shape(), {7, 20});
   EXPECT_EQ(conv(p.x, p.w, &p.b, p.g), p.y);
-  EXPECT_EQ(conv_jvp(p.x, p.w, ones(p.x.shape()), w_dot, &b_dot, p.g), Exact(p.y.shape(), {7, 20}));
+  EXPECT_EQ(conv_jvp(p.x, p.w, ones(p.x.shape()), w_dot, &b_dot, p.g), y_dot);
+  expect_typed_graph<Shape{1, 2, 2, 2}, Shape{1, 1, 2, 1, 2}, Shape{1}>(
+      [](const auto& x, const auto& w, const auto& b) {
+        return fenestra::conv<ConvOptions{.stride = {1, 2, 1}, .padding = {0, 1, 0}}>(x, w, b);
+      },
+      {p.x, p.w, p.b},
+      {ones(p.x.shape()), w_dot, b_dot},
+      p.y,
+      y_dot);
 }
 
 TEST(ReferenceMap, GraphConvTransposeHasTheBilinearJvpInAnyRank) {
@@ -381,9 +418,17 @@ TEST(ReferenceMap, GraphConvTransposeHasTheBilinearJvpInAnyRank) {
   const Exact x_dot(p.x.shape(), {1, 0, 0});
   const Exact w_dot(p.w.shape(), {0, 0, 1});
   const Exact b_dot(Shape{1}, {5});
+  const Exact y_dot(p.y.shape(), {15, 106, 5, 7, 5});
   EXPECT_EQ(conv_transpose(p.x, p.w, &p.b, p.g), p.y);
-  EXPECT_EQ(conv_transpose_jvp(p.x, p.w, x_dot, w_dot, &b_dot, p.g),
-            Exact(p.y.shape(), {15, 106, 5, 7, 5}));
+  EXPECT_EQ(conv_transpose_jvp(p.x, p.w, x_dot, w_dot, &b_dot, p.g), y_dot);
+  expect_typed_graph<Shape{1, 3}, Shape{1, 1, 3}, Shape{1}>(
+      [](const auto& x, const auto& w, const auto& b) {
+        return fenestra::conv_transpose<ConvTransposeOptions{.stride = 2, .padding = 1}>(x, w, b);
+      },
+      {p.x, p.w, p.b},
+      {x_dot, w_dot, b_dot},
+      p.y,
+      y_dot);
 }
 
 TEST(ReferenceMap, GraphConv2dHasTheBilinearJvp) {
@@ -391,9 +436,15 @@ TEST(ReferenceMap, GraphConv2dHasTheBilinearJvp) {
   static_assert(typed_conv({2, 3, 3}, {1, 2, 2, 2}, {}) == Shape{1, 2, 2});
   const Exact w_dot(p.w.shape(), {1, 0, 0, 0, 0, 0, 0, 0});
   const Exact b_dot(Shape{1}, {1});
+  const Exact y_dot(p.y.shape(), {6, 7, 9, 10});
   EXPECT_EQ(conv(p.x, p.w, &p.b, p.g), p.y);
-  EXPECT_EQ(conv_jvp(p.x, p.w, ones(p.x.shape()), w_dot, &b_dot, p.g),
-            Exact(p.y.shape(), {6, 7, 9, 10}));
+  EXPECT_EQ(conv_jvp(p.x, p.w, ones(p.x.shape()), w_dot, &b_dot, p.g), y_dot);
+  expect_typed_graph<Shape{2, 3, 3}, Shape{1, 2, 2, 2}, Shape{1}>(
+      [](const auto& x, const auto& w, const auto& b) { return fenestra::conv(x, w, b); },
+      {p.x, p.w, p.b},
+      {ones(p.x.shape()), w_dot, b_dot},
+      p.y,
+      y_dot);
 }
 
 TEST(ReferenceMap, GraphConvTranspose2dHasTheBilinearJvp) {
@@ -402,10 +453,18 @@ TEST(ReferenceMap, GraphConvTranspose2dHasTheBilinearJvp) {
   const Exact x_dot(p.x.shape(), {1, 0, 0, 0});
   const Exact w_dot(p.w.shape(), {0, 1, 0, 0, 0, 0, 0, 0});
   const Exact b_dot(Shape{2}, {1, 2});
+  const Exact y_dot(p.y.shape(), {2, 2, 1, 3, 1, 2, 1, 1, 1, 4, 1, 5, 1, 1, 1, 1,
+                                  2, 3, 2, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2});
   EXPECT_EQ(conv_transpose(p.x, p.w, &p.b, p.g), p.y);
-  EXPECT_EQ(conv_transpose_jvp(p.x, p.w, x_dot, w_dot, &b_dot, p.g),
-            Exact(p.y.shape(), {2, 2, 1, 3, 1, 2, 1, 1, 1, 4, 1, 5, 1, 1, 1, 1,
-                                2, 3, 2, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}));
+  EXPECT_EQ(conv_transpose_jvp(p.x, p.w, x_dot, w_dot, &b_dot, p.g), y_dot);
+  expect_typed_graph<Shape{1, 2, 2}, Shape{1, 2, 2, 2}, Shape{2}>(
+      [](const auto& x, const auto& w, const auto& b) {
+        return fenestra::conv_transpose<ConvTransposeOptions{.stride = 2}>(x, w, b);
+      },
+      {p.x, p.w, p.b},
+      {x_dot, w_dot, b_dot},
+      p.y,
+      y_dot);
 }
 
 // --- Nabla: NHWC activations, HWIO filters ------------------------------------------------------
