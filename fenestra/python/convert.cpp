@@ -14,6 +14,21 @@ bool is_sequence(PyObject* object) {
 
 }  // namespace
 
+bool is_integer(PyObject* object) {
+  if (PyIndex_Check(object) == 0) {
+    return false;
+  }
+  if (!is_sequence(object)) {
+    return true;
+  }
+  // An array: one number where it has no length.
+  if (PySequence_Size(object) >= 0) {
+    return false;
+  }
+  PyErr_Clear();
+  return true;
+}
+
 Index integer(PyObject* object, const Where& where) {
   if (!PyIndex_Check(object) || PyBool_Check(object)) {
     where.refuse(object, "an int");
@@ -22,8 +37,10 @@ Index integer(PyObject* object, const Where& where) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
   if (overflow != 0) {
-    throw Error(ErrorCode::overflow,
-                where.text() + " does not fit 64 bits\n  fix: a smaller number");
+    where.refuse_number(number.get(), "fit 64 bits");
+  }
+  if (value == -1 && PyErr_Occurred() != nullptr) {
+    throw PythonError();
   }
   return value;
 }
@@ -37,6 +54,14 @@ double number(PyObject* object, const Where& where) {
   }
   const double value = PyFloat_AsDouble(object);
   if (value == -1 && PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError) != 0) {
+      PyErr_Clear();
+      where.refuse_number(object, "fit a float");
+    }
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
+        PyErr_ExceptionMatches(PyExc_ValueError) == 0) {
+      throw PythonError();
+    }
     PyErr_Clear();
     where.refuse(object, "a number");
   }
@@ -50,14 +75,33 @@ bool truth(PyObject* object, const Where& where) {
   where.refuse(object, "True or False");
 }
 
-std::vector<Ref> elements(PyObject* object, const Where& where, std::string_view needed) {
+std::vector<Ref> elements(PyObject* object,
+                          const Where& where,
+                          std::string_view needed,
+                          Py_ssize_t most) {
   if (!is_sequence(object)) {
     where.refuse(object, needed);
   }
   const Py_ssize_t n = PySequence_Size(object);
+  if (n < 0) {
+    throw PythonError();
+  }
+  if (n > most) {
+    throw Error(std::string(where.function),
+                {.code = ErrorCode::rank_mismatch},
+                where.text() + " has " + std::to_string(n) + " entries, needed at most " +
+                    std::to_string(most) + "\n  fix: " + std::string(needed));
+  }
   std::vector<Ref> list;
+  list.reserve(static_cast<std::size_t>(n));
   for (Py_ssize_t i = 0; i < n; ++i) {
-    list.push_back(Ref::owned(PySequence_GetItem(object, i)));
+    PyObject* const element = PySequence_GetItem(object, i);
+    if (element == nullptr && PyErr_ExceptionMatches(PyExc_NotImplementedError) != 0) {
+      // A memoryview of several axes is a sequence that has no elements.
+      PyErr_Clear();
+      where.refuse(object, needed);
+    }
+    list.push_back(Ref::owned(element));
   }
   return list;
 }
@@ -66,7 +110,7 @@ std::string text(PyObject* object, const Where& where, std::string_view needed) 
   if (!PyUnicode_Check(object)) {
     where.refuse(object, needed);
   }
-  return PyUnicode_AsUTF8(object);
+  return utf8(object);
 }
 
 std::string number_text(double value) {
@@ -89,7 +133,7 @@ PerAxis Convert<PerAxis>::get(PyObject* object, const Where& where) {
   if (object == Py_None) {
     return {};
   }
-  if (PyIndex_Check(object)) {
+  if (is_integer(object)) {
     return integer(object, where);
   }
   PerAxis result;
@@ -124,7 +168,7 @@ Padding Convert<Padding>::get(PyObject* object, const Where& where) {
     throw Error(ErrorCode::invalid_padding,
                 where.text() + " = '" + name + "'\n  fix: " + std::string(kNeeded));
   }
-  if (PyIndex_Check(object)) {
+  if (is_integer(object)) {
     return integer(object, where);
   }
   const std::vector<Ref> list = elements(object, where, kNeeded);
@@ -140,7 +184,7 @@ Padding Convert<Padding>::get(PyObject* object, const Where& where) {
 }
 
 Shape Convert<Shape>::get(PyObject* object, const Where& where) {
-  if (PyIndex_Check(object)) {
+  if (is_integer(object)) {
     return Shape{integer(object, where)};
   }
   Shape shape;
@@ -156,14 +200,15 @@ std::vector<int> Convert<std::vector<int>>::get(PyObject* object, const Where& w
     const Index axis = integer(element, where);
     if (axis < std::numeric_limits<int>::min() || axis > std::numeric_limits<int>::max()) {
       throw Error(ErrorCode::rank_mismatch,
-                  where.text() + ": there is no axis " + std::to_string(axis));
+                  where.text() + ": there is no axis " + std::to_string(axis) +
+                      "\n  fix: an axis of the tensor");
     }
     axes.push_back(static_cast<int>(axis));
   };
   if (object == Py_None) {
     return axes;
   }
-  if (PyIndex_Check(object)) {
+  if (is_integer(object)) {
     add(object);
     return axes;
   }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fenestra::python {
@@ -18,9 +19,15 @@ namespace fenestra::python {
 Index integer(PyObject* object, const Where& where);
 double number(PyObject* object, const Where& where);
 bool truth(PyObject* object, const Where& where);
-/// The elements of a tuple, list or other sequence that is no text; `needed` for the message.
-std::vector<Ref> elements(PyObject* object, const Where& where, std::string_view needed);
-/// A str.
+/// One integer, as against a sequence of them; arrays can claim to be both.
+bool is_integer(PyObject* object);
+/// The elements of a tuple, list or other sequence that is no text, `most` of them at most;
+/// `needed` for the message.
+std::vector<Ref> elements(PyObject* object,
+                          const Where& where,
+                          std::string_view needed,
+                          Py_ssize_t most = kMaxRank);
+/// A str; characters that are none in UTF-8 are written as escapes.
 std::string text(PyObject* object, const Where& where, std::string_view needed);
 std::string number_text(double value);
 
@@ -32,7 +39,11 @@ template <std::signed_integral T>
 struct Convert<T> {
   static constexpr std::string_view type = "int";
   static T get(PyObject* object, const Where& where) {
-    return static_cast<T>(integer(object, where));
+    const Index value = integer(object, where);
+    if (!std::in_range<T>(value)) {
+      where.refuse_number(object, "fit " + std::to_string(8 * sizeof(T)) + " bits");
+    }
+    return static_cast<T>(value);
   }
   static std::string show(T value) { return std::to_string(value); }
 };

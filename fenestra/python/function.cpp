@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kMostParameters = 16;
 constexpr const char* kCapsuleName = "fenestra.function";
+/// Tensors in one list. Far above what anybody joins, and quickly refused all the same.
+constexpr Py_ssize_t kMostListed = 1 << 16;
 
 PyObject* interned(const std::string& text) {
   return text.empty() ? nullptr : PyUnicode_InternFromString(text.c_str());
@@ -44,13 +46,13 @@ PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count,
   try {
     return function->call(args, count, names);
   } catch (...) {
-    set_python_error();
+    set_python_error(function->name());
     return nullptr;
   }
 }
 
 [[noreturn]] void throw_type_error(const std::string& text) {
-  PyErr_SetString(PyExc_TypeError, text.c_str());
+  set_text(PyExc_TypeError, text);
   throw PythonError();
 }
 
@@ -141,7 +143,7 @@ void Function::bind_keyword(PyObject* key, PyObject* argument, PyObject** slots)
       return;
     }
   }
-  throw_type_error(name_ + ": there is no argument " + PyUnicode_AsUTF8(key) + "\n  fix: " + name_ +
+  throw_type_error(name_ + ": there is no argument " + utf8(key) + "\n  fix: " + name_ +
                    signature_text());
 }
 
@@ -202,13 +204,15 @@ Tensors Function::tensors_of(PyObject* const* slots) const {
       continue;
     }
     if (parameter.slot == Slot::values) {
-      for (const Ref& element : elements(slots[i], where(i), "a sequence of tensors")) {
-        tensors.push_back(operand(element.get(), where(i)));
+      for (const Ref& element :
+           elements(slots[i], where(i), "a sequence of tensors", kMostListed)) {
+        tensors.push_back(incoming(element.get(), where(i)));
         check(parameter.name, tensors[tensors.size() - 1]);
+        ++tensors.listed;
       }
       continue;
     }
-    tensors.push_back(operand(slots[i], where(i)));
+    tensors.push_back(incoming(slots[i], where(i)));
     check(parameter.name, tensors[tensors.size() - 1]);
   }
   return tensors;

@@ -40,6 +40,9 @@ class Tensors {
   std::size_t size() const { return list_.size(); }
   const Incoming& operator[](std::size_t i) const { return list_[i]; }
   bool is_double = true;
+  /// Of the function's list of tensors, where it has one: counted once, since a sequence may answer
+  /// otherwise the next time.
+  std::size_t listed = 0;
 
   template <class T>
   ValueOf<T> take() {
@@ -167,9 +170,10 @@ std::optional<ValueOf<T>> read(const signature::OptionalInput&, Cursor& cursor) 
 }
 template <class T>
 std::vector<ValueOf<T>> read(const signature::InputList&, Cursor& cursor) {
-  const Py_ssize_t n = PySequence_Size(cursor.next());
+  cursor.next();
   std::vector<ValueOf<T>> values;
-  for (Py_ssize_t i = 0; i < n; ++i) {
+  values.reserve(cursor.tensors->listed);
+  for (std::size_t i = 0; i < cursor.tensors->listed; ++i) {
     values.push_back(cursor.tensors->take<T>());
   }
   return values;

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cassert>
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 namespace fenestra::python {
@@ -34,6 +36,15 @@ py::object call(const Function& function, const py::object& a, const py::object&
   return stolen(function.call(args, b ? 2 : 1, nullptr));
 }
 
+/// What comparisons give, as zeros and ones of the tensor's type; anything else as it is. For
+/// x * (x > 0) and the like: functions take no truth values.
+py::object beside(const py::object& tensor, const py::object& other) {
+  if (tensor_of(other.ptr()) == nullptr && is_truth(other.ptr())) {
+    return py::float_(PyObject_IsTrue(other.ptr()) == 1 ? 1.0 : 0.0);
+  }
+  return is_truth_array(other.ptr()) ? other.attr("astype")(tensor.attr("dtype")) : other;
+}
+
 /// Python's operators are the functions of the same meaning.
 void define_operators(py::object tensor, Declarer& declarer) {
   const auto define = [&](const char* name, const auto& f) {
@@ -46,17 +57,23 @@ void define_operators(py::object tensor, Declarer& declarer) {
                                         {"matmul", "matmul"}}) {
     const Function& function = find(declarer, name);
     define(("__" + std::string(operation) + "__").c_str(),
-           [&function](const py::object& a, const py::object& b) { return call(function, a, b); });
+           [&function](const py::object& a, const py::object& b) {
+             return call(function, a, beside(a, b));
+           });
     define(("__r" + std::string(operation) + "__").c_str(),
-           [&function](const py::object& a, const py::object& b) { return call(function, b, a); });
+           [&function](const py::object& a, const py::object& b) {
+             return call(function, beside(a, b), a);
+           });
   }
   const Function& pow = find(declarer, "pow");
   const Function& power = find(declarer, "power");
-  define("__pow__", [&](const py::object& a, const py::object& b) {
+  define("__pow__", [&](const py::object& a, const py::object& other) {
+    const py::object b = beside(a, other);
     const bool constant = PyFloat_Check(b.ptr()) || PyLong_Check(b.ptr());
     return call(constant ? power : pow, a, b);
   });
-  define("__rpow__", [&](const py::object& a, const py::object& b) { return call(pow, b, a); });
+  define("__rpow__",
+         [&](const py::object& a, const py::object& b) { return call(pow, beside(a, b), a); });
   const Function& neg = find(declarer, "neg");
   const Function& abs = find(declarer, "abs");
   define("__neg__", [&](const py::object& a) { return call(neg, a, {}); });
@@ -68,19 +85,21 @@ void define_files(py::module_& module) {
   module.def(
       "load_npy",
       [](const std::filesystem::path& path, const py::object& dtype) {
-        const std::string name = py::str(py::module_::import("numpy").attr("dtype")(dtype));
+        const std::string name = utf8(py::str(numpy_dtype_of(dtype, "load_npy")).ptr());
         if (name == "float32") {
+          const WithoutGil released;
           return AnyTensor{ValueOf<float>(io::load_npy<float>(path))};
         }
         if (name != "float64") {
           throw Error(ErrorCode::dtype_mismatch,
                       "load_npy: dtype = " + name + "\n  fix: float32 or float64");
         }
+        const WithoutGil released;
         return AnyTensor{ValueOf<double>(io::load_npy<double>(path))};
       },
       py::arg("path"),
       py::arg("dtype") = "float64",
-      "A tensor from a .npy file; numbers that the type cannot hold are refused.");
+      "A tensor from a .npy file, a regular one; numbers that the type cannot hold are refused.");
   module.def(
       "save_npy",
       [](const std::filesystem::path& path, const py::object& tensor) {
@@ -89,11 +108,79 @@ void define_files(py::module_& module) {
           throw Error(ErrorCode::dtype_mismatch,
                       "save_npy: the tensor is being differentiated\n  fix: .detach()");
         }
+        const WithoutGil released;
         std::visit([&](const auto& v) { io::save_npy(path, v.tensor()); }, value.value);
       },
       py::arg("path"),
       py::arg("tensor"),
-      "Writes a tensor as a .npy file: to a temporary name, then renamed.");
+      "Writes a tensor as a .npy file, whole or not at all: an existing regular file is replaced "
+      "and its\npermissions are kept; links and devices are refused.");
+}
+
+// --- What pybind11 does not catch ------------------------------
+
+PyCFunctionWithKeywords unguarded = nullptr;
+
+/// pybind11 lets an exception escape into the interpreter, which is the end of the process, where
+/// it cannot spell a keyword or an argument in its own message.
+template <bool kInitialises>
+PyObject* guarded(PyObject* self, PyObject* args, PyObject* keywords) {
+  try {
+    if (!kInitialises && PyTuple_GET_SIZE(args) > 0 && !is_initialised(PyTuple_GET_ITEM(args, 0))) {
+      set_text(PyExc_TypeError, "the object was never initialised\n  fix: call its class");
+      return nullptr;
+    }
+    Py_ssize_t at = 0;
+    PyObject* key = nullptr;
+    while (keywords != nullptr && PyDict_Next(keywords, &at, &key, nullptr) != 0) {
+      if (PyUnicode_AsUTF8AndSize(key, nullptr) == nullptr) {
+        PyErr_Clear();
+        set_text(PyExc_TypeError, "there is no argument " + utf8(key));
+        return nullptr;
+      }
+    }
+    PyObject* const result = unguarded(self, args, keywords);
+    if (result == nullptr) {
+      complete_python_error();
+    }
+    return result;
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+/// Puts `guarded` before every function of pybind11 in a module or class.
+void guard(const py::dict& members) {
+  for (const auto& [name, member] : members) {
+    py::object held = py::reinterpret_borrow<py::object>(member);
+    if (py::isinstance(held, reinterpret_cast<PyObject*>(&PyProperty_Type))) {
+      held = held.attr("fget");
+    }
+    PyObject* object = held.ptr();
+    if (PyType_Check(object) && py::hasattr(member, "__module__") &&
+        py::str(member.attr("__module__")).equal(py::str("fenestra._core"))) {
+      guard(py::dict(member.attr("__dict__")));
+    }
+    if (PyInstanceMethod_Check(object)) {
+      object = PyInstanceMethod_GET_FUNCTION(object);
+    }
+    if (!PyCFunction_Check(object) ||
+        PyCFunction_GET_FLAGS(object) != (METH_VARARGS | METH_KEYWORDS)) {
+      continue;
+    }
+    PyMethodDef* const method = reinterpret_cast<PyCFunctionObject*>(object)->m_ml;
+    // All of them share one entry, which finds the function by its first argument.
+    const auto entry =
+        reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void (*)()>(method->ml_meth));
+    if (entry == &guarded<false> || entry == &guarded<true>) {
+      continue;
+    }
+    unguarded = entry;
+    const auto own =
+        std::string_view(method->ml_name) == "__init__" ? &guarded<true> : &guarded<false>;
+    method->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(own));
+  }
 }
 
 }  // namespace
@@ -104,6 +191,7 @@ PYBIND11_MODULE(_core, module) {
   using namespace fenestra::python;
   namespace py = pybind11;
   py::register_exception_translator([](std::exception_ptr pointer) {
+    // What pybind11 throws itself it also translates.
     try {
       if (pointer) {
         std::rethrow_exception(pointer);
@@ -111,6 +199,11 @@ PYBIND11_MODULE(_core, module) {
     } catch (const fenestra::Error&) {
       set_python_error();
     } catch (const PythonError&) {
+      set_python_error();
+    } catch (const std::bad_alloc&) {
+      set_python_error();
+    } catch (const std::length_error&) {
+      set_python_error();
     }
   });
   module.doc() = "The compiled part of fenestra; import fenestra instead.";
@@ -132,4 +225,5 @@ PYBIND11_MODULE(_core, module) {
   }
   module.attr("_stubs") = stubs;
   define_operators(module.attr("Tensor"), *declarer);
+  guard(module.attr("__dict__"));
 }

@@ -5,9 +5,12 @@
 
 #include <fenestra/python/value.hpp>
 
+#include <string_view>
+
 namespace pybind11 {
 class module_;
-}
+class object;
+}  // namespace pybind11
 
 namespace fenestra::python {
 
@@ -17,6 +20,9 @@ class Declarer;
 PyTypeObject* tensor_type();
 /// The memory of a tensor as a NumPy array, shared.
 PyObject* numpy_view(AnyTensor& tensor);
+
+/// What NumPy takes for a dtype; anything else is refused in the name of `function`.
+pybind11::object numpy_dtype_of(const pybind11::object& dtype, std::string_view function);
 
 void define_tensor(pybind11::module_& module);
 void define_transforms(pybind11::module_& module);

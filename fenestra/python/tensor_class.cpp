@@ -2,6 +2,7 @@
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/slice/slice.hpp>
+#include <fenestra/python/convert.hpp>
 #include <fenestra/python/dlpack.hpp>
 #include <fenestra/python/module.hpp>
 #include <fenestra/python/object.hpp>
@@ -226,12 +227,13 @@ AnyTensor tensor_from(const py::object& data, const py::object& dtype) {
   if (dtype.is_none()) {
     return to_tensor(data.ptr(), where);
   }
-  const py::module_ numpy = py::module_::import("numpy");
+  const py::object wanted = numpy_dtype_of(dtype, "Tensor");
   const AnyTensor* tensor = tensor_of(data.ptr());
-  if (tensor != nullptr && numpy_dtype(tensor->is_double()).equal(numpy.attr("dtype")(dtype))) {
+  if (tensor != nullptr && numpy_dtype(tensor->is_double()).equal(wanted)) {
     return *tensor;
   }
-  const py::object array = numpy.attr("asarray")(data, py::arg("dtype") = dtype);
+  const py::object array =
+      py::module_::import("numpy").attr("asarray")(data, py::arg("dtype") = wanted);
   return to_tensor(array.ptr(), where);
 }
 
@@ -258,6 +260,17 @@ py::object compared(const AnyTensor& a, const py::object& b) {
 }  // namespace
 
 PyTypeObject* tensor_type() { return the_tensor_type; }
+
+py::object numpy_dtype_of(const py::object& dtype, std::string_view function) {
+  try {
+    return py::module_::import("numpy").attr("dtype")(dtype);
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_ValueError)) {
+      throw;
+    }
+  }
+  Where{function, "dtype"}.refuse(dtype.ptr(), "'float32' or 'float64'");
+}
 
 void define_tensor(py::module_& module) {
   py::class_<AnyTensor> tensor(
@@ -343,7 +356,9 @@ void define_tensor(py::module_& module) {
       [](AnyTensor& t, const py::object& dtype) -> py::object {
         require_plain(t, "__array__");
         const py::object view = stolen(numpy_view(t));
-        return dtype.is_none() ? view : view.attr("astype")(dtype, py::arg("copy") = false);
+        return dtype.is_none() ? view
+                               : view.attr("astype")(numpy_dtype_of(dtype, "__array__"),
+                                                     py::arg("copy") = false);
       },
       py::arg("dtype") = py::none());
   tensor.def(
@@ -373,7 +388,7 @@ void define_tensor(py::module_& module) {
       "astype",
       [](const py::object& self, const py::object& dtype) -> py::object {
         const AnyTensor& t = self.cast<const AnyTensor&>();
-        const py::object wanted = py::module_::import("numpy").attr("dtype")(dtype);
+        const py::object wanted = numpy_dtype_of(dtype, "astype");
         if (numpy_dtype(t.is_double()).equal(wanted)) {
           return self;
         }
@@ -395,6 +410,13 @@ void define_tensor(py::module_& module) {
     return py::module_::import("numpy").attr("any")(compared<Py_EQ>(t, value)).cast<bool>();
   });
 
+  module.def(
+      "_shape",
+      [](const py::object& shape, const std::string& function) {
+        return shape_tuple(Convert<Shape>::get(shape.ptr(), {function, "shape"}));
+      },
+      py::arg("shape"),
+      py::arg("function"));
   module.def("asarray",
              &tensor_from,
              py::arg("data"),

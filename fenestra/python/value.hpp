@@ -65,8 +65,16 @@ class Ref {
 /// Python's error is set already.
 struct PythonError {};
 
-/// Sets Python's error from the exception that is being handled.
-void set_python_error() noexcept;
+/// Sets Python's error from the exception that is being handled; `function` is what was called, for
+/// errors that do not say it themselves.
+void set_python_error(std::string_view function = {}) noexcept;
+/// Gives Python's error a text where it has none: NumPy says nothing when memory ends.
+void complete_python_error(std::string_view function = {}) noexcept;
+/// Sets Python's error with a text of any bytes: what is no UTF-8 is written as escapes.
+void set_text(PyObject* type, std::string_view text) noexcept;
+
+/// A str as UTF-8; what has no place there (lone surrogates) is written as escapes.
+std::string utf8(PyObject* text);
 
 /// Where a value came from, for messages.
 struct Where {
@@ -79,6 +87,8 @@ struct Where {
   [[noreturn]] void refuse(PyObject* object,
                            std::string_view needed,
                            std::string_view fix = {}) const;
+  /// Throws an overflow, Python's ValueError: the number does not `what`.
+  [[noreturn]] void refuse_number(PyObject* number, std::string_view what) const;
 };
 
 /// A tensor, or a number or list of numbers that takes the type of the tensors it meets.
@@ -88,11 +98,10 @@ using Incoming = std::variant<AnyTensor, Tensor<double>>;
 /// Contiguous memory is borrowed, not copied.
 Incoming incoming(PyObject* object, const Where& where);
 
-/// The same of operators, which take truth values too, what comparisons give: 0 and 1.
-Incoming operand(PyObject* object, const Where& where);
-
 /// True and False, Python's or NumPy's.
 bool is_truth(PyObject* object);
+/// An array of them.
+bool is_truth_array(PyObject* object);
 
 /// What is incoming as a tensor; numbers become double.
 AnyTensor to_tensor(PyObject* object, const Where& where);

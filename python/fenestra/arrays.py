@@ -22,10 +22,34 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     >>> fn.tensor(0.5, dtype="float32")
     Tensor(0.5, dtype=float32)
     """
-    array = np.array(data, dtype=dtype)
+    wanted = None if dtype is None else _dtype("tensor", dtype)
+    try:
+        array = np.array(data, dtype=wanted)
+    except MemoryError as error:
+        raise MemoryError(f"tensor: {error or 'not enough memory for the data'}") from None
     if array.dtype.kind in "iub" and not hasattr(data, "dtype"):
         array = array.astype(np.float64)
     return _core.asarray(array)
+
+
+def _dtype(function: str, dtype: Any) -> Any:
+    try:
+        found = np.dtype(dtype)
+    except (TypeError, ValueError):
+        found = None
+    if found not in (np.float32, np.float64):
+        raise TypeError(
+            f"{function}: dtype is {type(dtype).__name__ if found is None else found}, "
+            "needed 'float32' or 'float64'"
+        )
+    return found
+
+
+def _number(function: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{function}: value is {type(value).__name__}, needed a number") from None
 
 
 def zeros(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
@@ -34,7 +58,7 @@ def zeros(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
     >>> fn.zeros(2)
     Tensor([0., 0.], dtype=float64)
     """
-    return _core.asarray(np.zeros(shape, dtype))
+    return _core.asarray(np.zeros(_core._shape(shape, "zeros"), _dtype("zeros", dtype)))
 
 
 def ones(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
@@ -43,7 +67,7 @@ def ones(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
     >>> fn.ones((1, 2), dtype="float32")
     Tensor([[1., 1.]], dtype=float32)
     """
-    return _core.asarray(np.ones(shape, dtype))
+    return _core.asarray(np.ones(_core._shape(shape, "ones"), _dtype("ones", dtype)))
 
 
 def full(shape: ShapeLike, value: float, dtype: Any = np.float64) -> Tensor:
@@ -52,7 +76,7 @@ def full(shape: ShapeLike, value: float, dtype: Any = np.float64) -> Tensor:
     >>> fn.full(2, 7)
     Tensor([7., 7.], dtype=float64)
     """
-    return _core.asarray(np.full(shape, value, dtype))
+    return _core.asarray(np.full(_core._shape(shape, "full"), _number("full", value), _dtype("full", dtype)))
 
 
 def zeros_like(like: Any) -> Tensor:

@@ -17,7 +17,9 @@ Pair = Union[int, Sequence[int]]
 
 
 def _padding(name: str, padding: Pair) -> Any:
-    if isinstance(padding, int) or np.shape(padding) in ((), (2,)):
+    if not isinstance(padding, (list, tuple, np.ndarray)) or np.ndim(padding) == 0:
+        return padding
+    if len(padding) == 2:
         return padding
     if len(padding) == 4:
         top, bottom, left, right = padding

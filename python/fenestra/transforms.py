@@ -60,13 +60,18 @@ class _TapeCall:
 
 
 def _chosen(name: str, argnums: Argnums, count: int) -> list[int]:
-    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
-    for i in numbers:
-        if not -count <= i < count:
-            raise ValueError(
-                f"{name}: argnums = {argnums}, the function has {count} arguments\n"
-                f"  fix: numbers from 0 to {count - 1}"
-            )
+    numbers = [argnums] if isinstance(argnums, int) else argnums
+    # No other iterable: it may be empty the second time, or have no end.
+    if not isinstance(numbers, (list, tuple, range)) or not all(isinstance(i, int) for i in numbers):
+        raise TypeError(
+            f"{name}: argnums is {type(argnums).__name__}, needed an int or a list of ints\n"
+            "  fix: the places of the arguments to differentiate by"
+        )
+    if not all(-count <= i < count for i in numbers):
+        raise ValueError(
+            f"{name}: argnums = {argnums}, the function was called with {count} arguments\n"
+            + (f"  fix: numbers from 0 to {count - 1}" if count else "  fix: call it with some")
+        )
     return [i % count for i in numbers]
 
 
@@ -272,7 +277,8 @@ def _is_integer(leaf: Any) -> bool:
 
 def _items(arguments: list[Any]) -> int:
     """How many items arguments have along their first axis."""
-    counts = {np.shape(leaf)[0] for tree in arguments for leaf in tree_flatten(tree) if np.shape(leaf)}
+    shapes = [_shape(leaf) for tree in arguments for leaf in tree_flatten(tree)]
+    counts = {shape[0] for shape in shapes if shape}
     if len(counts) != 1 or 0 in counts:
         raise ValueError(
             f"vmap: first extents {sorted(counts)}, needed one number of items, at least 1\n"
@@ -281,8 +287,15 @@ def _items(arguments: list[Any]) -> int:
     return int(counts.pop())
 
 
+def _shape(leaf: Any) -> tuple[int, ...]:
+    """Of an array or tensor of any library; anything else is one value for all items."""
+    if isinstance(leaf, Tensor) or not hasattr(leaf, "__array__"):
+        return tuple(getattr(leaf, "shape", ()))
+    return np.shape(leaf)
+
+
 def _batched(level: int, leaf: Any) -> Any:
-    if not np.shape(leaf):
+    if not _shape(leaf):
         return leaf
     make = _core._make_batch_indices if _is_integer(leaf) else _core._make_batch
     return make(level, leaf)
@@ -337,6 +350,10 @@ def per_sample_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[...
     return function
 
 
+def _described(y: Any) -> str:
+    return f"the tensor {y.shape}" if isinstance(y, Tensor) else f"a {type(y).__name__}"
+
+
 class Gradients:
     """What a backward sweep found: ``gradients[parameter]``."""
 
@@ -346,7 +363,7 @@ class Gradients:
     def __getitem__(self, variable: Tensor) -> Tensor:
         if id(variable) not in self._found:
             raise ValueError(
-                f"gradients: none was kept for this tensor {np.shape(variable)}\n"
+                f"gradients: none was kept for {_described(variable)}\n"
                 "  fix: make it a parameter, or name it in wrt"
             )
         return self._found[id(variable)][1]
@@ -386,8 +403,13 @@ class Tape:
         """
         if not self._tape.owns(y):
             raise ValueError(
-                f"backward: the tensor {np.shape(y)} depends on no parameter of this tape\n"
+                f"backward: {_described(y)} depends on no parameter of this tape\n"
                 "  fix: compute it from tape.parameter(...), outside no_grad"
+            )
+        if not isinstance(wrt, (list, tuple, type(None))):
+            raise TypeError(
+                f"backward: wrt is {type(wrt).__name__}, needed a list of tensors\n"
+                "  fix: [tensor], or leave it out for all parameters"
             )
         variables = self._parameters if wrt is None else list(wrt)
         return Gradients(variables, self._tape.gradients([y], [cotangent], variables, retain))
