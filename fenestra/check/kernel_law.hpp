@@ -75,19 +75,27 @@ inline std::string quantity_name(std::size_t i) {
 
 /// Both sides round: the kernel in T, the reference in double.
 template <class T>
-std::string outside_bound(const AllOf<T>& got, const AllOf<Rounded>& needed) {
+std::string outside_bound(const Tensor<T>& got, const Tensor<Rounded>& needed) {
   const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   const double own = std::numeric_limits<double>::epsilon() / 2;
+  for (Index i = 0; i < got.size(); ++i) {
+    const Rounded& exact = needed[i];
+    const auto n = static_cast<double>(exact.roundings());
+    const double bound = (n * u / (1 - n * u) + n * own / (1 - n * own)) * exact.magnitude();
+    const double error = std::fabs(static_cast<double>(got[i]) - exact.value());
+    if (!(error <= bound)) {
+      return "element " + std::to_string(i) + ": error " + std::to_string(error) + ", bound " +
+             std::to_string(bound);
+    }
+  }
+  return {};
+}
+
+template <class T>
+std::string outside_bound(const AllOf<T>& got, const AllOf<Rounded>& needed) {
   for (std::size_t k = 0; k < got.size(); ++k) {
-    for (Index i = 0; i < got[k].size(); ++i) {
-      const Rounded& exact = needed[k][i];
-      const auto n = static_cast<double>(exact.roundings());
-      const double bound = (n * u / (1 - n * u) + n * own / (1 - n * own)) * exact.magnitude();
-      const double error = std::fabs(static_cast<double>(got[k][i]) - exact.value());
-      if (!(error <= bound)) {
-        return quantity_name(k) + " element " + std::to_string(i) + ": error " +
-               std::to_string(error) + ", bound " + std::to_string(bound);
-      }
+    if (const std::string complaint = outside_bound(got[k], needed[k]); !complaint.empty()) {
+      return quantity_name(k) + " " + complaint;
     }
   }
   return {};

@@ -69,6 +69,10 @@ struct PoolOperator {
     g.pool.batch = 1;
     return g;
   }
+  static Geometry with_batch(Geometry g, Index batch) {
+    g.pool.batch = batch;
+    return g;
+  }
   static Windows windows(const Geometry& g) { return g.pool.windows; }
   /// A tap is real where it is real on every axis, so the visits multiply over the axes. Bins that
   /// are long on one axis and many on another can pass 64 bits: the largest number then.
@@ -83,10 +87,10 @@ struct PoolOperator {
 
 /// Random window options of a pool, and the x they belong to. `Options` has the window fields.
 template <class Options>
-Shape random_pool(Random& random, Options& options) {
+Shape random_pool(Random& random, Options& options, Reach reach = Reach::exact) {
   const int rank = random_rank(random);
-  const RandomWindows windows(random, rank);
-  const RandomActivation x(random, windows.in, random.chance(12) ? 0 : random.between(1, 3));
+  const RandomWindows windows(random, rank, reach);
+  const RandomActivation x(random, windows.in, random_channels(random, 3, reach), reach);
   options.kernel = windows.kernel;
   options.stride = windows.stride;
   options.padding = windows.padding;

@@ -22,9 +22,9 @@ struct AdaptiveAvgPool : MeanOverWindows {
              .bars = {{1, 1, 1, 3, 2, 2, 6, 4, 4, 4}}},
             {.problem = "x=1x1x2 output_size=3", .inputs = {{4, 8}}, .y = {4, 6, 8}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     AdaptivePoolOptions options;
-    const Shape x = random_adaptive_pool(random, options);
+    const Shape x = random_adaptive_pool(random, options, reach);
     return adaptive_avg_pool_geometry(x, options);
   }
 };

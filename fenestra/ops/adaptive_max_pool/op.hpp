@@ -7,17 +7,19 @@
 namespace fenestra {
 
 /// Random bins for either adaptive pool, more bins than cells now and then, one bin (global) too.
-inline Shape random_adaptive_pool(Random& random, AdaptivePoolOptions& options) {
+inline Shape random_adaptive_pool(Random& random,
+                                  AdaptivePoolOptions& options,
+                                  Reach reach = Reach::exact) {
   const int rank = random_rank(random);
   Shape spatial;
   options.output_size = PerAxis();
   const bool global = random.chance(5);
   for (int axis = 0; axis < rank; ++axis) {
-    const AxisRequest r = random_axis(random, rank);
+    const AxisRequest r = random_axis(random, rank, reach);
     spatial.push_back(r.in);
     options.output_size.push_back(global ? 1 : random.between(1, r.in + 1));
   }
-  const RandomActivation x(random, spatial, random.chance(12) ? 0 : random.between(1, 3));
+  const RandomActivation x(random, spatial, random_channels(random, 3, reach), reach);
   options.layout = x.layout;
   return x.joined();
 }
@@ -37,9 +39,9 @@ struct AdaptiveMaxPool : MaxOverWindows {
              .bars = {{0, 0, 0, 11, 0, 0, 100, 0, 0, 0}}},
             {.problem = "x=1x1x2x2 output_size=1", .inputs = {{1, 2, 5, 4}}, .y = {5}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     AdaptivePoolOptions options;
-    const Shape x = random_adaptive_pool(random, options);
+    const Shape x = random_adaptive_pool(random, options, reach);
     return adaptive_max_pool_geometry(x, options);
   }
 };

@@ -19,6 +19,20 @@ struct MeanOverWindows : PoolOperator<AvgPoolGeometry> {
     }
     return cells + 1;
   }
+  /// The divisors: multiples of them have exact shares.
+  static Tensor<double> cotangent_unit(const Geometry& g) {
+    Tensor<double> unit(g.pool.y_shape(), 1.0);
+    double* out = unit.mutable_data();
+    for (Index o = 0; o < g.pool.windows.out_cells() && unit.size() > 0; ++o) {
+      const Index divisor = g.divisor(o);
+      for (Index n = 0; divisor != 0 && n < g.pool.batch; ++n) {
+        for (Index c = 0; c < g.pool.channels; ++c) {
+          out[g.pool.y_map().at(n, c, o)] = static_cast<double>(divisor);
+        }
+      }
+    }
+    return unit;
+  }
 
   template <class V>
   static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
@@ -69,9 +83,9 @@ struct AvgPool : MeanOverWindows {
              .y = {4, 7, 9.5, 25, 28, 30.5, 42.5, 45.5, 48}},
             {.problem = "x=1x1x2 kernel=2 divisor_override=-2", .inputs = {{1, 5}}, .y = {-3}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     AvgPoolOptions options;
-    const Shape x = random_pool(random, options);
+    const Shape x = random_pool(random, options, reach);
     options.count_include_pad = random.chance(2);
     if (random.chance(4)) {
       options.divisor_override = random.chance(2) ? random.between(1, 5) : random.between(-5, -1);

@@ -2,12 +2,35 @@
 #pragma once
 
 #include <fenestra/ops/conv/conv.hpp>
+#include <fenestra/ops/conv/listed.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/conv/transformed.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/ops/random_options.hpp>
 
 namespace fenestra {
+
+/// Groups and channels of one group in a random problem.
+struct RandomGroups {
+  Index groups = 1;
+  Index in = 1;
+  Index out = 1;
+
+  RandomGroups(Random& random, int rank, Reach reach) {
+    if (reach == Reach::exact) {
+      groups = random.chance(3) ? random.between(2, 3) : 1;
+      in = random_channels(random, rank <= 2 ? 3 : 2);
+      out = random_channels(random, rank <= 2 ? 3 : 2);
+    } else if (random.chance(4)) {  // depthwise, with a multiplier at times
+      groups = random_count(random, 130);
+      out = random.chance(4) ? random.between(1, 4) : 1;
+    } else {
+      groups = random.chance(4) ? random.between(2, 8) : 1;
+      in = groups == 1 ? random_channels(random, 130, reach) : random_count(random, 33);
+      out = groups == 1 ? random_channels(random, 130, reach) : random_count(random, 33);
+    }
+  }
+};
 
 struct Conv {
   using Geometry = ConvGeometry;
@@ -31,13 +54,14 @@ struct Conv {
              .y = {20, 42, 4}}};
   }
 
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     const int rank = random_rank(random);
-    const RandomWindows windows(random, rank);
-    const Index groups = random.chance(3) ? random.between(2, 3) : 1;
-    const Index group_in = random.chance(12) ? 0 : random.between(1, rank <= 2 ? 3 : 2);
-    const Index group_out = random.chance(12) ? 0 : random.between(1, rank <= 2 ? 3 : 2);
-    const RandomActivation x(random, windows.in, groups * group_in);
+    const RandomWindows windows(random, rank, reach);
+    const RandomGroups channels(random, rank, reach);
+    const Index groups = channels.groups;
+    const Index group_in = channels.in;
+    const Index group_out = channels.out;
+    const RandomActivation x(random, windows.in, groups * group_in, reach);
     ConvGeometry weight;
     weight.layout = x.layout;
     weight.groups = groups;
@@ -77,6 +101,10 @@ struct Conv {
     g.batch = 1;
     return g;
   }
+  static Geometry with_batch(Geometry g, Index batch) {
+    g.batch = batch;
+    return g;
+  }
   static Index groups(const Geometry& g) { return g.groups; }
   static Geometry one_group(Geometry g) {
     g.in_channels = g.group_in();
@@ -96,6 +124,15 @@ struct Conv {
                                                            const Tensor<T>& y_bar) {
     return detail::TransformedConv<T>(kernel, g).all(
         ConvDirection::forward, in.values, dots, y_bar);
+  }
+  template <Scalar T>
+  static std::vector<Tensor<T>> listed(const Geometry& g,
+                                       const Inputs<T>& in,
+                                       const std::vector<Tensor<T>>& dots,
+                                       const Tensor<T>& y_bar,
+                                       bool with_tangent) {
+    return spec::ListedConv<T>(g).all(
+        ConvDirection::forward, in.values, dots, y_bar, with_tangent);
   }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.multiply_adds()}; }

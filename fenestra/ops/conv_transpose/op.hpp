@@ -38,9 +38,9 @@ struct ConvTranspose {
 
   /// A random convolution read backwards, with an output padding where its stride or dilation
   /// leaves room for one.
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     for (;;) {
-      const ConvGeometry conv = Conv::random(random);
+      const ConvGeometry conv = Conv::random(random, reach);
       ConvTransposeOptions options{.groups = conv.groups, .layout = conv.layout};
       options.stride = options.dilation = options.output_padding = PerAxis();
       options.padding.low = options.padding.high = PerAxis();
@@ -75,6 +75,9 @@ struct ConvTranspose {
     return {Conv::with_layout(g.conv, layout)};
   }
   static Geometry single_sample(const Geometry& g) { return {Conv::single_sample(g.conv)}; }
+  static Geometry with_batch(const Geometry& g, Index batch) {
+    return {Conv::with_batch(g.conv, batch)};
+  }
   static Index groups(const Geometry& g) { return g.conv.groups; }
   static Geometry one_group(const Geometry& g) { return {Conv::one_group(g.conv)}; }
   static Windows windows(const Geometry& g) { return g.conv.windows; }
@@ -89,6 +92,15 @@ struct ConvTranspose {
                                                            const Tensor<T>& y_bar) {
     return detail::TransformedConv<T>(kernel, g.conv)
         .all(ConvDirection::input_grad, in.values, dots, y_bar);
+  }
+  template <Scalar T>
+  static std::vector<Tensor<T>> listed(const Geometry& g,
+                                       const Inputs<T>& in,
+                                       const std::vector<Tensor<T>>& dots,
+                                       const Tensor<T>& y_bar,
+                                       bool with_tangent) {
+    return spec::ListedConv<T>(g.conv).all(
+        ConvDirection::input_grad, in.values, dots, y_bar, with_tangent);
   }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.conv.multiply_adds()}; }

@@ -29,10 +29,10 @@ struct LpPool : PoolOperator<LpPoolGeometry> {
              .y_bar = {1},
              .bars = {{1, -1, 0}}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     static constexpr double kExponents[] = {0.5, 1.0, 1.0, 1.5, 2.0, 2.0, 3.0, 4.0};
     LpPoolOptions options;
-    const Shape x = random_pool(random, options);
+    const Shape x = random_pool(random, options, reach);
     options.p = kExponents[random.between(0, 7)];
     return lp_pool_geometry(x, options);
   }

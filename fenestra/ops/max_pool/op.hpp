@@ -76,9 +76,9 @@ struct MaxPool : MaxOverWindows {
              .y_bar = {1, 1},
              .bars = {{0, 0, 0}}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     MaxPoolOptions options;
-    const Shape x = random_pool(random, options);
+    const Shape x = random_pool(random, options, reach);
     options.pad_cells = random.chance(3) ? PadCells::zero : PadCells::ignore;
     return max_pool_geometry(x, options);
   }

@@ -48,9 +48,9 @@ struct SmoothMaxPool : PoolOperator<SmoothMaxPoolGeometry> {
              .y_bar = {4},
              .bars = {{1, 1, 1, 1}, {0}}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     SmoothMaxPoolOptions options;
-    const Shape x = random_pool(random, options);
+    const Shape x = random_pool(random, options, reach);
     options.pad_cells = random.chance(3) ? PadCells::zero : PadCells::ignore;
     options.normalised = random.chance(2);
     options.beta =
