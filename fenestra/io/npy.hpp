@@ -1,10 +1,10 @@
 // NumPy's .npy files: dense arrays in and out.
 //
-// Reads versions 1 to 3 of the format, little-endian numbers and truth values of any common width,
-// C and Fortran order; writes version 1, C order. Numbers are converted to the tensor's type:
-// integers that it cannot hold exactly are refused, and so are numbers that would become infinite.
-// Objects, structures and texts are no numbers, and a file with more or less than its header says
-// is damaged.
+// Reads versions 1 to 3 of the format, numbers and truth values of any common width in either byte
+// order, C and Fortran order; writes version 1, C order. Numbers are converted to the tensor's
+// type: integers that it cannot hold exactly are refused, and so are numbers that would become
+// infinite. Objects, structures and texts are no numbers, and a file with more or less than its
+// header says is damaged.
 #pragma once
 
 #include <fenestra/base/error.hpp>

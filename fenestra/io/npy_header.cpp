@@ -1,13 +1,15 @@
 // Reading the header of a .npy file: see npy_header.hpp.
-#include <fenestra/base/error.hpp>
 #include <fenestra/io/npy_header.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
+#include <span>
 #include <system_error>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 namespace fenestra::io {
 
@@ -17,27 +19,27 @@ namespace {
 /// numbers.
 constexpr std::uint64_t kMostText = 65535;
 
-/// Text of a file in a message: nothing in it can move the cursor or end the line.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 24;
-  std::string result = "\"";
-  for (const char c : text.substr(0, kMost)) {
-    if (c >= ' ' && c <= '~') {
-      result += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      result += "\\x";
-      result += "0123456789abcdef"[byte >> 4];
-      result += "0123456789abcdef"[byte & 15];
-    }
-  }
-  return result + (text.size() > kMost ? "...\"" : "\"");
-}
+constexpr std::string_view kFix = "write it with numpy.save";
+
+constexpr std::pair<std::string_view, NumberType> kTypes[] = {
+    {"f2", NumberType::f16},
+    {"f4", NumberType::f32},
+    {"f8", NumberType::f64},
+    {"i1", NumberType::i8},
+    {"i2", NumberType::i16},
+    {"i4", NumberType::i32},
+    {"i8", NumberType::i64},
+    {"u1", NumberType::u8},
+    {"u2", NumberType::u16},
+    {"u4", NumberType::u32},
+    {"u8", NumberType::u64},
+    {"b1", NumberType::boolean},
+};
 
 /// Reads the dictionary from left to right.
 class Reader {
  public:
-  Reader(const InputFile& file, std::string_view text, std::uint64_t text_at)
+  Reader(std::string_view file, std::string_view text, std::uint64_t text_at)
       : file_(file), text_(text), text_at_(text_at) {}
 
   NpyHeader read() {
@@ -55,10 +57,11 @@ class Reader {
     }
     for (const Key& key : keys_) {
       if (!key.seen) {
-        fail_npy(file_,
-                 text_at_ + text_.size(),
-                 "the key '" + std::string(key.name) + "'",
-                 "a header without it");
+        refuse(file_,
+               text_at_ + text_.size(),
+               "the key '" + std::string(key.name) + "'",
+               "a header without it",
+               kFix);
       }
     }
     return header_;
@@ -71,13 +74,12 @@ class Reader {
     bool seen = false;
   };
 
-  [[noreturn]] void fail(std::string_view expected,
-                         std::string_view fix = "write it with numpy.save") const {
-    fail_npy(file_,
-             text_at_ + at_,
-             expected,
-             at_ < text_.size() ? shown(text_.substr(at_)) : "the end of the header",
-             fix);
+  [[noreturn]] void fail(std::string_view expected, std::string_view fix = kFix) const {
+    refuse(file_,
+           text_at_ + at_,
+           expected,
+           at_ < text_.size() ? shown(text_.substr(at_)) : "the end of the header",
+           fix);
   }
 
   void skip_spaces() {
@@ -137,40 +139,33 @@ class Reader {
            "save each field as an array of its own: numpy.save(path, array['field'])");
     }
     const std::string_view type = quoted("a number type in quotes, such as '<f4'");
-    const auto refuse = [&](std::string_view expected, std::string_view fix) {
+    const auto fail_at_type = [&](std::string_view expected, std::string_view fix) {
       at_ = begin;
       fail(expected, fix);
     };
     if (type.ends_with('O')) {
-      refuse(
+      fail_at_type(
           "numbers, not an array of Python objects (such an array is a pickle: to load it would "
           "run whatever code the file brings, so it is never read)",
           "make numbers of it before saving: numpy.save(path, numpy.array(list(array), "
           "dtype='float32'))");
     }
-    if (type.starts_with('>')) {
-      refuse("a little-endian number type such as '<f4'",
-             "numpy.save(path, array.astype(array.dtype.newbyteorder('<')))");
-    }
     const char order = type.empty() ? '\0' : type[0];
-    header_.kind = type.size() > 1 ? type[1] : '\0';
-    const std::string_view width = type.size() > 2 ? type.substr(2) : std::string_view();
-    const bool is_one = width == "1";
-    const bool is_wide = width == "4" || width == "8";
-    bool known = false;
-    switch (header_.kind) {
-      case 'f': known = is_wide; break;
-      case 'i':
-      case 'u': known = is_one || width == "2" || is_wide; break;
-      case 'b': known = is_one; break;
-      default: break;
-    }
+    const auto* const known =
+        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& k) {
+          return !type.empty() && k.first == type.substr(1);
+        });
     // Bytes have no order; NumPy writes '|' there.
-    if (!known || (order != '<' && !(is_one && order == '|'))) {
-      refuse("'<f4', '<f8', '<i2', '<i4', '<i8', '<u2', '<u4', '<u8', '|i1', '|u1' or '|b1'",
-             "numpy.save(path, array.astype('float32'))");
+    if (known == std::end(kTypes) ||
+        (order != '<' && order != '>' && !(order == '|' && width_of(known->second) == 1))) {
+      fail_at_type(
+          "'<f2', '<f4', '<f8', '<i2', '<i4', '<i8', '<u2', '<u4', '<u8', the same with '>', "
+          "'|i1', "
+          "'|u1' or '|b1'",
+          "numpy.save(path, array.astype('float32'))");
     }
-    header_.width = width[0] - '0';
+    header_.type = known->second;
+    header_.order = order == '>' ? std::endian::big : std::endian::little;
   }
 
   void read_order() {
@@ -224,7 +219,7 @@ class Reader {
     return value;
   }
 
-  const InputFile& file_;
+  std::string_view file_;
   std::string_view text_;
   std::uint64_t text_at_;
   std::size_t at_ = 0;
@@ -240,92 +235,112 @@ struct TextPlace {
   std::uint64_t length;
 };
 
-TextPlace find_text(const InputFile& file) {
+TextPlace find_text(const ReadBytes& read, std::uint64_t size, std::string_view file) {
   std::array<char, 12> bytes{};
-  const std::size_t there = static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), 12));
-  file.read(0, std::span(bytes.data(), there));
+  std::size_t there = 0;
+  const auto read_up_to = [&](std::size_t end) {
+    const auto more = static_cast<std::size_t>(std::min<std::uint64_t>(size, end)) - there;
+    read(std::as_writable_bytes(std::span(bytes).subspan(there, more)));
+    there += more;
+  };
+  read_up_to(10);
   const std::string_view start(bytes.data(), there);
   if (!start.starts_with(kNpyMagic)) {
-    fail_npy(file,
-             0,
-             "the magic string \\x93NUMPY",
-             start.empty() ? "an empty file" : shown(start),
-             start.starts_with("PK") ? "an .npz is an archive: unpack it and load the .npy inside"
-                                     : "the path of a file that numpy.save wrote");
+    refuse(file,
+           0,
+           "the magic string \\x93NUMPY",
+           start.empty() ? "an empty file" : shown(start),
+           start.starts_with("PK") ? "an .npz is an archive of arrays: load_npz reads it"
+                                   : "the path of a file that numpy.save wrote");
   }
   const auto byte = [&](std::size_t i) {
     return static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i]));
   };
   const auto require = [&](std::size_t count, std::string_view expected) {
     if (there < count) {
-      fail_npy(file, there, expected, "the end of the file");
+      refuse(file, there, expected, "the end of the file", kFix);
     }
   };
   require(8, "the version of the format");
   if (byte(6) < 1 || byte(6) > 3 || byte(7) != 0) {
-    fail_npy(file,
-             6,
-             "format version 1.0, 2.0 or 3.0",
-             std::to_string(byte(6)) + "." + std::to_string(byte(7)));
+    refuse(file,
+           6,
+           "format version 1.0, 2.0 or 3.0",
+           std::to_string(byte(6)) + "." + std::to_string(byte(7)),
+           kFix);
   }
   const std::size_t begin = byte(6) == 1 ? 10 : 12;
+  read_up_to(begin);
   require(begin, "the length of the header");
   const std::uint64_t length =
       byte(8) + (byte(9) << 8) + (begin == 10 ? 0 : (byte(10) << 16) + (byte(11) << 24));
-  if (length > file.size() - begin) {
-    fail_npy(file,
-             8,
-             "a header of at most " + std::to_string(file.size() - begin) +
-                 " bytes, which is what follows",
-             std::to_string(length));
+  if (length > size - begin) {
+    refuse(file,
+           8,
+           "a header of at most " + std::to_string(size - begin) + " bytes, which is what follows",
+           std::to_string(length),
+           kFix);
   }
   if (length > kMostText) {
-    fail_npy(file,
-             8,
-             "a header of at most " + std::to_string(kMostText) + " bytes",
-             std::to_string(length));
+    refuse(file,
+           8,
+           "a header of at most " + std::to_string(kMostText) + " bytes",
+           std::to_string(length),
+           kFix);
   }
   return {begin, length};
 }
 
 }  // namespace
 
-void fail_npy(const InputFile& file,
-              std::uint64_t offset,
-              std::string_view expected,
-              std::string_view found,
-              std::string_view fix) {
-  throw Error(ErrorCode::bad_file,
-              file.path().string() + ": at byte " + std::to_string(offset) + ": expected " +
-                  std::string(expected) + ", found " + std::string(found) +
-                  "\n  fix: " + std::string(fix));
-}
-
-NpyHeader read_npy_header(const InputFile& file) {
-  const TextPlace place = find_text(file);
-  std::vector<char> text(static_cast<std::size_t>(place.length));
-  file.read(place.begin, text);
-  NpyHeader header = Reader(file, std::string_view(text.data(), text.size()), place.begin).read();
+NpyHeader read_npy_header(const ReadBytes& read, std::uint64_t size, std::string_view file) {
+  const TextPlace place = find_text(read, size, file);
+  std::string text(static_cast<std::size_t>(place.length), '\0');
+  read(std::as_writable_bytes(std::span(text)));
+  NpyHeader header = Reader(file, text, place.begin).read();
   header.begin = place.begin + place.length;
 
   const auto count = header.shape.elements();
   if (!count) {
-    fail_npy(file, place.begin, "a shape that fits into memory", to_string(header.shape));
+    refuse(file, place.begin, "a shape that fits into memory", to_string(header.shape), kFix);
   }
   header.count = *count;
   // At most 2^53 elements of 8 bytes: no overflow.
-  const auto needed =
-      static_cast<std::uint64_t>(header.count) * static_cast<std::uint64_t>(header.width);
-  const std::uint64_t there = file.size() - header.begin;
+  const auto needed = static_cast<std::uint64_t>(header.count * width_of(header.type));
+  const std::uint64_t there = size - header.begin;
   if (there != needed) {
-    fail_npy(file,
-             header.begin,
-             std::to_string(needed) + " bytes of numbers for " + to_string(header.shape) +
-                 ", and then the end of the file",
-             std::to_string(there) + " bytes",
-             there < needed ? "the whole file: this one was cut" : "a file with one array only");
+    refuse(file,
+           header.begin,
+           std::to_string(needed) + " bytes of numbers for " + to_string(header.shape) +
+               ", and then the end of the file",
+           std::to_string(there) + " bytes",
+           there < needed ? "the whole file: this one was cut" : "a file with one array only");
   }
   return header;
 }
+
+template <class T>
+std::string npy_header(const Shape& shape) {
+  std::string text = "{'descr': '";
+  text += std::is_same_v<T, float> ? "<f4" : std::is_same_v<T, double> ? "<f8" : "<i8";
+  text += "', 'fortran_order': False, 'shape': (";
+  for (const Index extent : shape) {
+    text += std::to_string(extent) + ", ";
+  }
+  text += "), }";
+  // The numbers start at a multiple of 64 bytes, as the format asks.
+  text.append((64 - (kNpyMagic.size() + 4 + text.size() + 1) % 64) % 64, ' ');
+  text += '\n';
+  std::string header(kNpyMagic);
+  header += '\x01';
+  header += '\x00';
+  header += static_cast<char>(text.size() & 0xff);
+  header += static_cast<char>(text.size() >> 8);
+  return header + text;
+}
+
+template std::string npy_header<float>(const Shape&);
+template std::string npy_header<double>(const Shape&);
+template std::string npy_header<Index>(const Shape&);
 
 }  // namespace fenestra::io

@@ -4,9 +4,11 @@
 // no number, an extent that does not fit are refused with the byte at which they stand.
 #pragma once
 
-#include <fenestra/base/file.hpp>
+#include <fenestra/io/source.hpp>
+#include <fenestra/io/tensor_map.hpp>
 #include <fenestra/tensor/shape.hpp>
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,21 +20,24 @@ inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 /// What the header says, held against the size of the file: the numbers are all there, and nothing
 /// after them.
 struct NpyHeader {
-  char kind = 'f';  ///< f, i, u or b, as NumPy names them
-  int width = 4;    ///< bytes
+  NumberType type = NumberType::f32;
+  std::endian order = std::endian::little;
   bool fortran = false;
   Shape shape;
   std::uint64_t begin = 0;  ///< of the numbers
   Index count = 0;
 };
 
-/// Throws `bad_file` with the byte offset, what was expected and what was found.
-NpyHeader read_npy_header(const InputFile& file);
+/// Reads the header of a file of `size` bytes from its beginning; the numbers come next. Throws
+/// `bad_file` with the byte offset, what was expected and what was found; `file` is for messages.
+NpyHeader read_npy_header(const ReadBytes& read, std::uint64_t size, std::string_view file);
 
-[[noreturn]] void fail_npy(const InputFile& file,
-                           std::uint64_t offset,
-                           std::string_view expected,
-                           std::string_view found,
-                           std::string_view fix = "write it with numpy.save");
+/// Reads the numbers after the header, in C order.
+template <class T>
+Tensor<T> read_npy_array(const NpyHeader& header, const ReadBytes& read, std::string_view file);
+
+/// The bytes before the numbers of a tensor of T, which is float, double or Index.
+template <class T>
+std::string npy_header(const Shape& shape);
 
 }  // namespace fenestra::io

@@ -65,6 +65,22 @@ TEST_F(Npy, FortranOrderIsTransposed) {
   EXPECT_EQ(load_npy<float>(path), Tensor<float>(Shape{2, 3}, {1, 3, 5, 2, 4, 6}));
 }
 
+TEST_F(Npy, BytesInTheOtherOrderAndNumbersOfTwoBytesAreRead) {
+  const auto path = [&](const std::string& type, const std::string& bytes) {
+    return write(
+        "o",
+        header("{'descr': '" + type + "', 'fortran_order': False, 'shape': (2,), }\n") + bytes);
+  };
+  EXPECT_EQ(load_npy<float>(path(">f4", std::string("\x3f\x80\0\0\xc0\0\0\0", 8))),
+            Tensor<float>(Shape{2}, {1, -2}));
+  EXPECT_EQ(load_npy<Index>(path(">u2", std::string("\1\0\0\1", 4))),
+            Tensor<Index>(Shape{2}, {256, 1}));
+  EXPECT_EQ(load_npy<double>(path("<f2", std::string("\0\x3c\0\xc0", 4))),
+            Tensor<double>(Shape{2}, {1, -2}));
+  EXPECT_EQ(load_npy<float>(path(">f2", std::string("\x3c\0\xc0\0", 4))),
+            Tensor<float>(Shape{2}, {1, -2}));
+}
+
 TEST_F(Npy, DamagedFilesSayWhereAndWhat) {
   const std::string numbers(8, '\0');
   const auto with = [&](const std::string& text) {
@@ -114,14 +130,13 @@ TEST_F(Npy, DamagedFilesSayWhereAndWhat) {
       // Types.
       {with("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }"),
        {"at byte 20", "an array of Python objects", "pickle", "'|O'", "fix: ", "dtype='float32'"}},
-      {with("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }"),
-       {"at byte 20", "little-endian", "'>f4'", "newbyteorder"}},
+      {with("{'descr': '=f4', 'fortran_order': False, 'shape': (2,), }"), {"at byte 20", "'=f4'"}},
       {with("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }"),
        {"structured", "array['field']"}},
       {with("{'descr': '<U2', 'fortran_order': False, 'shape': (1,), }"), {"'<U2'", "astype"}},
       {with("{'descr': '|S4', 'fortran_order': False, 'shape': (2,), }"), {"'|S4'"}},
       {with("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }"), {"'<c8'"}},
-      {with("{'descr': '<f2', 'fortran_order': False, 'shape': (4,), }"), {"'<f2'"}},
+      {with("{'descr': '<f1', 'fortran_order': False, 'shape': (8,), }"), {"'<f1'"}},
       {with("{'descr': '<f16', 'fortran_order': False, 'shape': (1,), }"), {"'<f16'"}},
       {with("{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (1,), }"), {"'<M8[ns]'"}},
       {with("{'descr': '|f4', 'fortran_order': False, 'shape': (2,), }"), {"'|f4'"}},
