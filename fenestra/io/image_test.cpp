@@ -261,7 +261,7 @@ struct Bmp {
                            little(depth, 2)
                      : little(header, 4) + little(static_cast<std::uint64_t>(width), 4) +
                            little(static_cast<std::uint64_t>(height), 4) + little(planes, 2) +
-                           little(depth, 2) + little(compression, 4) + little(0, 12) +
+                           little(depth, 2) + little(compression, 4) + std::string(12, '\0') +
                            little(colours, 4) + little(0, 4);
     const std::string start = info + after_header + palette;
     return "BM" + little(0, 8) +

@@ -346,7 +346,7 @@ TEST_F(Npz, OverlapsAreRefused) {
   expect_archive_refused(same, "the name \"y.npy\", found \"x.npy\"");
   // A member inside the content of another, which is a valid one of its own.
   const std::string inner = "PK\3\4" + number(20, 2) + number(8, 2) + number(0, 2) + number(0, 4) +
-                            number(0, 12) + number(5, 2) + number(0, 2) + "y.npy" + kTwo;
+                            std::string(12, '\0') + number(5, 2) + number(0, 2) + "y.npy" + kTwo;
   Archive nested{.members = {{.content = inner}}};
   nested.members.push_back({.name = "y.npy", .flags = 8, .offset = 35});
   expect_archive_refused(nested, "an overlap");
