@@ -336,7 +336,7 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
   if (width < 4) {
     return "rows shorter than a vector";
   }
-  if (sample_work(g) < kTinyWork && planes <= 16) {
+  if (sample_work(g) < kTinyWork && planes <= (width < 8 ? 4 : 16)) {
     return nullptr;  // 3x3 1 -> 1 @8: 0.6, gemm 1.2; 256 samples of it: 57, gemm 157
   }
   if (axes.row.kernel * axes.column.kernel < 3) {

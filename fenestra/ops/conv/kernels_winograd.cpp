@@ -46,9 +46,10 @@ constexpr Index kGather = 32;
 // the input gradient / in the weight gradient.
 // 32 channels @56 1.2 / 1.4 / 1.6, 16 channels @56 1.4 / 0.9 / 1.7.
 constexpr Index kLeastChannels = 32;
-// 512 @7: 32 tiles 2.1 / 1.8 / 1.5, 16 tiles 1.8 / 1.4 / 1.1, 4 tiles 1.1 / 0.8 / 0.5; 256 @14: 16
-// tiles 1.4 / 1.3 / 1.1.
-constexpr Index kLeastTiles = 24;
+// Of one sample, which decides for every batch it may sit in: 256 @14, 16 tiles, 1.4 / 1.3 / 1.1,
+// on AVX-512 1.2 / 1.4 / 1.2; 512 @7, 4 tiles, 1.1 / 0.8 / 0.5, on AVX-512 0.1 / 0.2 / 0.6, though
+// 16 samples of it together would be 1.8 / 1.7 / 1.2.
+constexpr Index kLeastTiles = 12;
 
 /// The size of parts when `total` is cut into as few parts as `most` allows, nearly equal ones.
 constexpr Index part_of(Index total, Index most) {
@@ -625,7 +626,7 @@ const char* refuse_conv_winograd(const ConvProblem& problem) {
   if (2 * rows * width < tiles * kTileSide * kTileSide) {
     return "tiles of 4x4 cells would stand outside";  // 64 @5: 1.0 / 0.9 / 2.2
   }
-  if (g.batch * tiles < kLeastTiles) {
+  if (tiles < kLeastTiles) {
     return "too few tiles: transforming the weights costs more than it saves";
   }
   if (kernels::numerics() != Numerics::fast) {

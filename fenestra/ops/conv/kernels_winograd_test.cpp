@@ -230,7 +230,7 @@ TEST(WinogradChoice, SaysWhyItRefuses) {
   EXPECT_EQ(refusal("x=8x8x28x28 w=64x8x3x3"),
             "too few channels: the transforms cost more than they save");
   EXPECT_EQ(refusal("x=64x64x5x5 w=64x64x3x3 padding=1"), "tiles of 4x4 cells would stand outside");
-  EXPECT_EQ(refusal("x=1x64x8x8 w=64x64x3x3 padding=1"),
+  EXPECT_EQ(refusal("x=64x64x8x8 w=64x64x3x3 padding=1"),
             "too few tiles: transforming the weights costs more than it saves");
 }
 
