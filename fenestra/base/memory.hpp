@@ -12,7 +12,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -152,8 +151,8 @@ class BufferCache {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  /// No system gives more, and sizes of classes up to it do not overflow.
-  static constexpr std::size_t kMostBytes = PTRDIFF_MAX / 2;
+  /// What a process can address: nobody need be asked for more.
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 47;
   static constexpr std::size_t kMostCached = std::size_t{1} << 30;
   static constexpr std::size_t kMostPerClass = 64;
   std::mutex mutex_;

@@ -2,7 +2,11 @@
 // state outlives a call that failed, it is what the contract says.
 #include <fenestra/fenestra.hpp>
 #include <fenestra/graph/differentiate.hpp>
+#include <fenestra/io/idx.hpp>
+#include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>
+#include <fenestra/io/npz.hpp>
+#include <fenestra/io/safetensors.hpp>
 #include <fenestra/nn/optimiser.hpp>
 #include <fenestra/ops/compile.hpp>
 #include <fenestra/ops/vmap.hpp>
@@ -14,9 +18,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace fenestra::faults {
@@ -311,36 +319,87 @@ TEST_P(Library, OptimisersStepWholeOrNotAtAll) {
 
 // --- files -------------------------------------------------------------------------------------
 
-TEST_P(Library, FilesAreWholeWhereSavingFails) {
-  namespace fs = std::filesystem;
-  const fs::path folder =
-      fs::temp_directory_path() / ("fenestra_faults_" + std::to_string(::getpid()));
-  fs::create_directories(folder);
-  const fs::path path = folder / "a_name_that_is_too_long_for_a_small_string.npy";
-  const auto files = [&] {
-    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
-  };
-  io::save_npy(path, net.x);
-  expect_survival("load_npy", [&] { return Tensors{io::load_npy<float>(path)}; });
-  expect_survival("save_npy", [&] {
-    io::save_npy(path, net.w);
+/// A format: how tensors are saved in it, and loaded.
+struct Format {
+  std::string_view name;
+  void (*save)(const std::filesystem::path& path, const T& tensor);
+  T (*load)(const std::filesystem::path& path);
+};
+
+constexpr const char* kName = "a tensor with a name too long for a small string";
+
+T named(const io::TensorMap& map) { return std::get<T>(map.find(kName)->second); }
+
+constexpr Format kFormats[] = {
+    {"npy",
+     [](const std::filesystem::path& path, const T& tensor) { io::save_npy(path, tensor); },
+     [](const std::filesystem::path& path) { return io::load_npy<float>(path); }},
+    {"npz",
+     [](const std::filesystem::path& path, const T& tensor) {
+       io::save_npz(path, {{kName, tensor}}, {.deflate = true});
+     },
+     [](const std::filesystem::path& path) { return named(io::load_npz(path)); }},
+    {"safetensors",
+     [](const std::filesystem::path& path, const T& tensor) {
+       io::save_safetensors(path, {{kName, tensor}}, {{"by", "somebody with a long enough name"}});
+     },
+     [](const std::filesystem::path& path) { return named(io::load_safetensors(path).tensors); }},
+    {"png",
+     [](const std::filesystem::path& path, const T& tensor) {
+       io::save_png(path, io::to_image(tensor));
+     },
+     [](const std::filesystem::path& path) { return io::to_tensor(io::load_image(path)); }},
+};
+
+class Files : public testing::TestWithParam<Format> {
+ protected:
+  Files() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "fenestra_XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+  }
+  ~Files() override { std::filesystem::remove_all(folder); }
+  std::ptrdiff_t count() const {
+    return std::distance(std::filesystem::directory_iterator(folder), {});
+  }
+  std::filesystem::path folder;
+};
+
+TEST_P(Files, AreWholeWhereSavingOrLoadingFails) {
+  const Format& format = GetParam();
+  const std::filesystem::path path =
+      folder / ("a_file_with_a_long_name." + std::string(format.name));
+  const T before(Shape{1, 3, 4}, 0.0f);
+  const T after(Shape{1, 5, 6}, 1.0f);
+  format.save(path, before);
+  expect_survival("load", [&] { return Tensors{format.load(path)}; });
+  expect_survival("save", [&] {
+    format.save(path, before);
     return Tensors{};
   });
-  EXPECT_EQ(files(), 1);
-  EXPECT_EQ(io::load_npy<float>(path), net.w);
   for (std::int64_t which = 1;; ++which) {
     try {
       const FailingMemory memory(which, Failing::on);
-      io::save_npy(path, net.u);
+      format.save(path, after);
       break;
     } catch (const std::bad_alloc&) {
     } catch (const Error&) {
     }
-    ASSERT_EQ(files(), 1) << "allocation " << which;
-    ASSERT_EQ(io::load_npy<float>(path), net.w) << "allocation " << which;
+    ASSERT_EQ(count(), 1) << "allocation " << which;
+    ASSERT_EQ(format.load(path), before) << "allocation " << which;
   }
-  EXPECT_EQ(io::load_npy<float>(path), net.u);
-  fs::remove_all(folder);
+  EXPECT_EQ(format.load(path), after);
+  EXPECT_EQ(count(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Files, testing::ValuesIn(kFormats), [](const auto& one) {
+  return std::string(one.param.name);
+});
+
+TEST(IdxFiles, SurviveBeingRead) {
+  static constexpr unsigned char kFile[] = {0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 9, 8, 7, 6, 5, 4};
+  expect_survival("decode_idx", [] {
+    return Tensors{io::decode_idx<float>(std::as_bytes(std::span(kFile)), "in memory")};
+  });
 }
 
 // --- threads -----------------------------------------------------------------------------------
