@@ -59,8 +59,8 @@ asan:  ## every test under the address and undefined-behaviour sanitizers, an ho
 asan-quick:  ## the same for kernels, files and Python only
 	@scripts/install-packages fuzz
 	cmake --preset fuzz
-	cmake --build --preset fuzz --target kernels_tests library_tests fenestra_python_package
-	ctest --preset fuzz -L '^(kernels|library|python)$$'
+	cmake --build --preset fuzz --target kernels_tests io_tests fenestra_python_package
+	ctest --preset fuzz -L '^(kernels|io|python)$$'
 
 tsan:  ## everything that uses threads under the thread sanitizer
 	@scripts/install-packages
