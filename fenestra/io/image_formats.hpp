@@ -29,7 +29,9 @@ struct ImageFile {
     }
     return std::to_integer<std::uint8_t>(bytes[at]);
   }
-  std::uint32_t little16(std::uint64_t at) const { return byte(at) | (byte(at + 1) << 8U); }
+  std::uint32_t little16(std::uint64_t at) const {
+    return byte(at) | static_cast<std::uint32_t>(byte(at + 1)) << 8U;
+  }
   std::uint32_t little32(std::uint64_t at) const {
     return little16(at) | (little16(at + 2) << 16U);
   }
