@@ -157,13 +157,81 @@ struct Fault {
   friend constexpr bool operator==(const Fault&, const Fault&) = default;
 };
 
+/// A language whose callers read messages.
+enum class Language { cpp, python };
+
+namespace detail {
+
+// Around the two spellings of `spelled`; no text of a person has them.
+inline constexpr char kSpellingBegin = '\x01';
+inline constexpr char kSpellingNext = '\x02';
+inline constexpr char kSpellingEnd = '\x03';
+
+}  // namespace detail
+
+/// A piece of an `Error`'s text that languages spell differently: `Error` shows each its own.
+inline std::string spelled(std::string_view cpp, std::string_view python) {
+  std::string text(1, detail::kSpellingBegin);
+  text.append(cpp) += detail::kSpellingNext;
+  text.append(python) += detail::kSpellingEnd;
+  return text;
+}
+/// An option with its value: "{.retain = true}", "retain=True".
+inline std::string spelled_option(std::string_view name, bool value) {
+  const std::string text(name);
+  return spelled("{." + text + (value ? " = true}" : " = false}"),
+                 text + (value ? "=True" : "=False"));
+}
+/// An argument by the library's name, and as Python functions call it, after PyTorch.
+inline std::string spelled_argument(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kPython[] = {{"x", "input"},
+                                                                       {"w", "weight"},
+                                                                       {"b", "bias"},
+                                                                       {"kernel", "kernel_size"},
+                                                                       {"p", "norm_type"},
+                                                                       {"labels", "target"}};
+  for (const auto& [cpp, python] : kPython) {
+    if (cpp == name) {
+      return spelled(cpp, python);
+    }
+  }
+  return std::string(name);
+}
+
+/// The text with every `spelled` piece in one language.
+inline std::string text_in(Language language, std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  bool shown = true;
+  for (const char c : text) {
+    if (c == detail::kSpellingBegin) {
+      shown = language == Language::cpp;
+    } else if (c == detail::kSpellingNext) {
+      shown = language == Language::python;
+    } else if (c == detail::kSpellingEnd) {
+      shown = true;
+    } else if (shown) {
+      result += c;
+    }
+  }
+  return result;
+}
+
 /// A caller's mistake. `what()` is the whole text: operator, argument, got, needed, and the
-/// smallest change that works.
+/// smallest change that works, in the words of C++; `text` has it in those of another language.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& text) : std::runtime_error(text), fault_{.code = code} {}
+  /// `text` may hold pieces that are `spelled`.
+  Error(ErrorCode code, const std::string& text) : Error({}, Fault{.code = code}, text) {}
   Error(std::string op, Fault fault, const std::string& text)
-      : std::runtime_error(text), op_(std::move(op)), fault_(fault) {}
+      : std::runtime_error(text_in(Language::cpp, text)),
+        op_(std::move(op)),
+        spellings_(text.find(detail::kSpellingBegin) != std::string::npos ? text : std::string()),
+        fault_(fault) {}
+
+  std::string text(Language language) const {
+    return spellings_.empty() ? std::string(what()) : text_in(language, spellings_);
+  }
 
   ErrorCode code() const noexcept { return fault_.code; }
   /// The operator that refused, empty where none is involved.
@@ -176,6 +244,7 @@ class Error : public std::runtime_error {
 
  private:
   std::string op_;
+  std::string spellings_;  ///< the text with all of them; empty where it has none
   Fault fault_;
 };
 

@@ -63,5 +63,20 @@ TEST(Error, WithoutAnOperatorNamesNoneAndNoAxis) {
   EXPECT_EQ(error.axis(), -1);
 }
 
+TEST(Error, EachLanguageHasItsOwnWords) {
+  const Error error(ErrorCode::released_graph,
+                    "backward: released\n  fix: " + spelled_option("retain", true) + ", outside " +
+                        spelled("NoGrad", "no_grad"));
+  EXPECT_STREQ(error.what(), "backward: released\n  fix: {.retain = true}, outside NoGrad");
+  EXPECT_EQ(error.text(Language::cpp), error.what());
+  EXPECT_EQ(error.text(Language::python),
+            "backward: released\n  fix: retain=True, outside no_grad");
+  const Error plain(ErrorCode::bad_file, "nothing to translate");
+  EXPECT_EQ(plain.text(Language::python), "nothing to translate");
+  EXPECT_EQ(text_in(Language::python, spelled_argument("kernel") + spelled_argument("stride")),
+            "kernel_sizestride");
+  EXPECT_EQ(text_in(Language::cpp, spelled_argument("kernel")), "kernel");
+}
+
 }  // namespace
 }  // namespace fenestra

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace fenestra::cli {
@@ -229,7 +230,9 @@ std::string explained(const graph::Report& report, ModelFormat format) {
 
 ExitCode explain_model(const ExplainModelOptions& options) {
   // Before a long computation, not after it.
-  if (options.output && !options.force && std::filesystem::exists(*options.output)) {
+  std::error_code ignored;
+  if (options.output && !options.force &&
+      std::filesystem::exists(std::filesystem::symlink_status(*options.output, ignored))) {
     throw Error(ErrorCode::bad_file,
                 *options.output + ": exists\n  fix: another name, or --force to replace it");
   }

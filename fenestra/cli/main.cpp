@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -111,8 +112,8 @@ CLI::Validator whole_number(Number least) {
     const auto [next, failure] = std::from_chars(text.data(), end, number);
     return failure == std::errc() && next == end && number >= least
                ? std::string()
-               : "\"" + text + "\" is not a whole number from " + std::to_string(least) +
-                     " on that fits into 64 bits";
+               : "\"" + text + "\" is not a whole number from " + std::to_string(least) + " to " +
+                     std::to_string(std::numeric_limits<Number>::max());
   };
   return CLI::Validator(complaint, "");
 }
@@ -321,10 +322,15 @@ int run(int argc, char** argv) {
       print_error_json(error, op);
     }
     return refuse(std::string("[") + std::string(code_name(error.code())) + "] " + error.what());
-  } catch (const std::bad_alloc&) {
-    return refuse("not enough memory for a problem of this size");
+  } catch (const std::bad_alloc& error) {
+    // The library says what for; the language's own exception has nothing but its name.
+    const std::string_view what = error.what();
+    return refuse("not enough memory for a problem of this size" +
+                  (what.starts_with("std::") ? std::string() : ": " + std::string(what)));
   } catch (const std::length_error&) {
     return refuse("not enough memory for a problem of this size");
+  } catch (const std::exception& error) {
+    return refuse(error.what());
   }
 }
 

@@ -208,8 +208,8 @@ template <class T>
 const graph::Plan& Program<T>::plan(ProgramForm form) const {
   if (!has(form)) {
     throw Error(ErrorCode::unknown_operator,
-                "program: " + form_name(form) + " was not compiled\n  fix: {." + form_name(form) +
-                    " = true} in CompileOptions");
+                "program: " + form_name(form) + " was not compiled\n  fix: " +
+                    spelled_option(form_name(form), true) + " in CompileOptions");
   }
   return *plans_[static_cast<std::size_t>(form)];
 }

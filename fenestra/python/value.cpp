@@ -330,7 +330,13 @@ void set_library_error(const Error& error) noexcept {
   } else if (error.code() == ErrorCode::bad_file) {
     type = PyExc_OSError;
   }
-  PyObject* const text = decoded(error.what());
+  std::string words;
+  try {
+    words = error.text(Language::python);
+  } catch (const std::bad_alloc&) {
+    words.clear();  // Those of C++ are there already.
+  }
+  PyObject* const text = decoded(words.empty() ? std::string_view(error.what()) : words);
   PyObject* const exception =
       text != nullptr ? PyObject_CallFunctionObjArgs(type, text, nullptr) : nullptr;
   PyObject* const code = decoded(code_name(error.code()));

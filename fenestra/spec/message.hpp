@@ -76,7 +76,7 @@ struct Explanation {
 inline Explanation explain_axis_fault(const Fault& f, const FaultContext& context) {
   const WindowAxis& a = context.axis;
   const std::string name = axis_name(context.rank, f.axis);
-  const std::string argument(argument_name(f.argument));
+  const std::string argument = spelled_argument(argument_name(f.argument));
   const auto num = [](Index value) { return parenthesised(value); };
   switch (f.code) {
     case ErrorCode::kernel_exceeds_input: {
@@ -138,23 +138,24 @@ inline Explanation explain_axis_fault(const Fault& f, const FaultContext& contex
 }
 
 inline Explanation explain_plain_fault(const Fault& f) {
-  const std::string argument(argument_name(f.argument));
+  const std::string argument = spelled_argument(argument_name(f.argument));
   const std::string got = std::to_string(f.got);
   const std::string needed = std::to_string(f.needed);
   switch (f.code) {
     case ErrorCode::rank_mismatch:
       switch (f.argument) {
         case Argument::x:
-          return {"x has " + got + " axes, needed " + needed + " (a batch) or " +
+          return {argument + " has " + got + " axes, needed " + needed + " (a batch) or " +
                       std::to_string(f.needed - 1) + " (one sample)",
-                  "add or remove axes of x"};
+                  "add or remove axes of " + argument};
         case Argument::w:
-          return {"w has " + got + " axes, needed 3 to " + std::to_string(kMaxSpatialRank + 2),
+          return {argument + " has " + got + " axes, needed 3 to " +
+                      std::to_string(kMaxSpatialRank + 2),
                   "two channel axes and one axis per spatial dimension"};
         case Argument::kernel:
           if (f.got < 1 || f.got > kMaxSpatialRank) {
             return {"the number of spatial axes is " + got + ", needed 1 to " + needed,
-                    "a kernel with one value per spatial axis"};
+                    argument + " with one value per spatial axis"};
           }
           [[fallthrough]];
         default:
@@ -162,15 +163,17 @@ inline Explanation explain_plain_fault(const Fault& f) {
                   "one value for all axes, or " + needed + " values"};
       }
     case ErrorCode::channel_mismatch:
-      return {"x has " + got + " channels, w takes " + needed,
-              "w for " + got + " channels, or x with " + needed};
+      return {spelled_argument("x") + " has " + got + " channels, " + spelled_argument("w") +
+                  " takes " + needed,
+              spelled_argument("w") + " for " + got + " channels, or " + spelled_argument("x") +
+                  " with " + needed};
     case ErrorCode::channels_not_divisible:
       return {std::string(f.argument == Argument::w ? "output" : "input") + " channels " + got +
                   " are not divisible by groups " + needed,
               "groups that divide " + got};
     case ErrorCode::bias_mismatch:
-      return {"b has " + got + " elements on one axis, needed " + needed,
-              "b of shape (" + needed + ",)"};
+      return {spelled_argument("b") + " has " + got + " elements on one axis, needed " + needed,
+              spelled_argument("b") + " of shape (" + needed + ",)"};
     case ErrorCode::shape_mismatch:
       return {argument + " has another shape than the geometry asks for", "equal shapes"};
     case ErrorCode::overflow:
@@ -180,7 +183,8 @@ inline Explanation explain_plain_fault(const Fault& f) {
     case ErrorCode::invalid_divisor:
       return {"divisor_override = " + got + ", needed: any number but 0",
               "leave it out, or another divisor"};
-    case ErrorCode::invalid_exponent: return {"p is not a finite number above 0", "p > 0"};
+    case ErrorCode::invalid_exponent:
+      return {argument + " is not a finite number above 0", argument + " > 0"};
     case ErrorCode::invalid_beta:
       return {"beta is zero or not finite",
               "a finite beta other than 0 (negative: smooth minimum)"};
@@ -195,8 +199,11 @@ inline Explanation explain_plain_fault(const Fault& f) {
 inline Error make_error(const Fault& fault, const FaultContext& context) {
   std::string text = std::string(context.op) + ":";
   for (const auto& named : context.shapes) {
-    text += (&named == context.shapes.data() ? " " : ", ") + named.label + " = " +
-            to_string(named.shape);
+    // "x (N,C,H,W)": the name, then what its axes are.
+    const std::size_t name = std::min(named.label.find(' '), named.label.size());
+    text += (&named == context.shapes.data() ? " " : ", ") +
+            spelled_argument(std::string_view(named.label).substr(0, name)) +
+            named.label.substr(name) + " = " + to_string(named.shape);
   }
   if (!context.options.empty()) {
     text += ", " + context.options;

@@ -153,10 +153,12 @@ Var<V> record(std::string_view name,
       continue;
     }
     if (result.state_ && result.state_ != parent.state_) {
-      throw Error(ErrorCode::foreign_variable,
-                  std::string(name) +
-                      ": its inputs are variables of two different tapes\n  fix: create "
-                      "all parameters on one tape, or pass .value() of the other's");
+      throw Error(
+          ErrorCode::foreign_variable,
+          std::string(name) +
+              ": its inputs are variables of two different tapes\n  fix: create all parameters "
+              "on one tape, or pass " +
+              spelled(".value()", ".detach()") + " of the other's");
     }
     if (parent.generation_ != parent.state_->generation) {
       throw Error(ErrorCode::foreign_variable,
@@ -264,10 +266,11 @@ class BasicTape {
     Index last = -1;
     for (const Seed<V>& seed : seeds) {
       if (!seed.variable.requires_grad()) {
-        throw Error(ErrorCode::foreign_variable,
-                    "backward: the variable " + to_string(seed.variable.shape()) +
-                        " depends on no parameter\n  fix: compute it from tape.parameter(...), "
-                        "outside NoGrad");
+        throw Error(
+            ErrorCode::foreign_variable,
+            "backward: the variable " + to_string(seed.variable.shape()) +
+                " depends on no parameter\n  fix: compute it from tape.parameter(...), outside " +
+                spelled("NoGrad", "no_grad"));
       }
       node_of(seed.variable, "backward");
       if (seed.y_bar.shape() != seed.variable.shape()) {
@@ -358,8 +361,8 @@ class BasicTape {
       if (!node.rule) {
         throw Error(ErrorCode::released_graph,
                     "backward: what node \"" + node.name +
-                        "\" saved was released by an earlier sweep\n  fix: pass {.retain = true} "
-                        "to the earlier one");
+                        "\" saved was released by an earlier sweep\n  fix: pass " +
+                        spelled_option("retain", true) + " to the earlier one");
       }
       std::vector<std::optional<V>> parent_bars(node.parents.size());
       // The rule may record on other tapes but not on this one; a copy guards against a release

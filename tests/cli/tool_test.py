@@ -374,6 +374,19 @@ class ExplainModel(ToolTest):
                 self.assertEqual(file.read(), self.explain("lenet5"))
             self.assertEqual(os.listdir(folder), ["plan.html"])
 
+    def test_links_and_names_that_are_too_long_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            link = os.path.join(folder, "link")
+            os.symlink(os.path.join(folder, "target"), link)
+            for options in ((), ("--force",)):
+                self.run_tool("explain", "model", "lenet5", "--output", link, *options, code=BAD_INPUT)
+            self.assertTrue(os.path.islink(link))
+            self.assertFalse(os.path.exists(link))
+            long = os.path.join(folder, "n" * 300)
+            _, err = self.run_tool("explain", "model", "lenet5", "--output", long, code=BAD_INPUT)
+            self.assertIn("[bad-file]", err)
+            self.assertEqual(os.listdir(folder), ["link"])
+
 
 class Check(ToolTest):
     def test_one_problem_gives_a_line_per_law(self):

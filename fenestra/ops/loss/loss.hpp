@@ -157,8 +157,8 @@ constexpr void require_labels(const Shape& x, const SelectionType& labels) {
     case ErrorCode::dtype_mismatch:
       throw Error("cross_entropy",
                   fault,
-                  "cross_entropy: labels are the winners of a pool, not classes\n  fix: pass "
-                  "Tensor<Index>");
+                  "cross_entropy: labels are the winners of a pool, not classes\n  fix: pass " +
+                      spelled("Tensor<Index>", "an array of integers"));
     default:
       throw Error("cross_entropy",
                   fault,

@@ -364,7 +364,9 @@ constexpr void require_parameters(std::string_view op,
                                   const Shape& got,
                                   const NormGeometry& g) {
   if (const Fault fault = check_parameters(argument, got, g)) {
-    const std::string name(argument_name(argument));
+    const std::string name = argument == Argument::gamma  ? spelled("gamma", "weight")
+                             : argument == Argument::beta ? spelled("beta", "bias")
+                                                          : std::string(argument_name(argument));
     throw Error(std::string(op),
                 fault,
                 std::string(op) + ": x = " + to_string(g.x) + ", " + name + " = " + to_string(got) +

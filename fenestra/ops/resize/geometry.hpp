@@ -217,7 +217,7 @@ constexpr ResizeGeometry resize_geometry(const Shape& x,
     throw_resize({.code = ErrorCode::invalid_output_size, .argument = Argument::output_size},
                  unlabelled(),
                  "align_corners has no meaning for mode nearest",
-                 "mode bilinear, or align_corners = false");
+                 "mode bilinear, or " + spelled_option("align_corners", false));
   }
   const auto input = rank >= 1 && rank <= kMaxSpatialRank
                          ? split_activation(x, rank, options.layout)

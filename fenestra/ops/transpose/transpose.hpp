@@ -70,8 +70,9 @@ constexpr Shape resolve_order(const Shape& shape, std::span<const int> order) {
                  .argument = Argument::x,
                  .got = static_cast<Index>(order.size()),
                  .needed = shape.rank()},
-                "transpose: x = " + to_string(shape) + ", order {" + given +
-                    "}\n  fix: each of the " + std::to_string(shape.rank()) + " axes once");
+                "transpose: x = " + to_string(shape) + ", " + spelled("order {", "axes (") + given +
+                    spelled("}", ")") + "\n  fix: each of the " + std::to_string(shape.rank()) +
+                    " axes once");
   }
   return resolved;
 }
