@@ -164,7 +164,7 @@ struct Job {
 };
 
 /// Invariants, under the lock: busy <= workers; sleeping + spinning + busy <= workers, the others
-/// being on their way; woken <= sleeping; callers + busy <= thread_count whenever a helper joins.
+/// being on their way; woken <= sleeping; running < thread_count whenever a helper joins.
 class Pool {
  public:
   void run(Job& job, int team);
@@ -186,6 +186,7 @@ class Pool {
   void work(Worker& worker);
   Job* claim();
   void leave(Job& job);
+  int threads_to_spare() const;
   int helpers_wanted(const Job& job) const;
   void start_workers(int wanted);
   void wake(int wanted);
@@ -196,9 +197,10 @@ class Pool {
   pthread_cond_t wake_up_ = PTHREAD_COND_INITIALIZER;
   pthread_cond_t helpers_left_ = PTHREAD_COND_INITIALIZER;
   Job* jobs_ = nullptr;
-  int callers_ = 0;
   int workers_ = 0;
   int busy_ = 0;
+  /// Callers and busy workers. Written under the lock, seen by workers between two ranges.
+  std::atomic<int> running_{0};
   int sleeping_ = 0;
   int spinning_ = 0;
   int woken_ = 0;  ///< of the sleeping
@@ -219,9 +221,14 @@ bool Pool::may_spin() const {
   return thread_count.load(std::memory_order_relaxed) <= processors.load(std::memory_order_relaxed);
 }
 
+/// Below 0 where callers came while helpers were at work.
+int Pool::threads_to_spare() const {
+  return thread_count.load(std::memory_order_relaxed) - running_.load(std::memory_order_relaxed);
+}
+
 /// A job that has room for one more, unless as many run as may.
 Job* Pool::claim() {
-  if (stopped_ || callers_ + busy_ >= thread_count.load(std::memory_order_relaxed)) {
+  if (stopped_ || threads_to_spare() <= 0) {
     return nullptr;
   }
   for (Job* job = jobs_; job != nullptr; job = job->following) {
@@ -234,8 +241,9 @@ Job* Pool::claim() {
   return nullptr;
 }
 
-/// The job may be gone when this returns.
+/// Makes room for another; the job may be gone when this returns.
 void Pool::leave(Job& job) {
+  ++job.places;
   const bool caller_sleeps = job.caller_sleeps;
   if (job.helpers.fetch_sub(1, std::memory_order_release) == 1 && caller_sleeps) {
     pthread_cond_broadcast(&helpers_left_);
@@ -265,14 +273,16 @@ void Pool::work(Worker& worker) {
     if (Job* job = claim()) {
       worker.is_busy = true;
       ++busy_;
+      running_.fetch_add(1, std::memory_order_relaxed);
       Index ran = 0;
       {
         const Unlock unlocked(mutex_);
-        while (job->run_range()) {
+        while (threads_to_spare() >= 0 && job->run_range()) {
           ++ran;
         }
       }
       leave(*job);
+      running_.fetch_sub(1, std::memory_order_relaxed);
       --busy_;
       worker.is_busy = false;
       if (was_woken) {
@@ -312,9 +322,7 @@ void Pool::work(Worker& worker) {
   }
 }
 
-int Pool::helpers_wanted(const Job& job) const {
-  return std::min(job.places, thread_count.load(std::memory_order_relaxed) - callers_ - busy_);
-}
+int Pool::helpers_wanted(const Job& job) const { return std::min(job.places, threads_to_spare()); }
 
 /// As many as can be had; those who are there do the work otherwise.
 void Pool::start_workers(int wanted) {
@@ -352,7 +360,7 @@ void Pool::run(Job& job, int team) {
   Clock::time_point later{};
   {
     const Lock locked(mutex_);
-    ++callers_;
+    running_.fetch_add(1, std::memory_order_relaxed);
     job.places = team - 1;
     job.following = jobs_;
     jobs_ = &job;
@@ -396,7 +404,7 @@ void Pool::run(Job& job, int team) {
       link = &(*link)->following;
     }
     *link = job.following;
-    --callers_;
+    running_.fetch_sub(1, std::memory_order_relaxed);
     is_alone = job.helpers.load(std::memory_order_relaxed) == 0;
     if (jobs_ != nullptr) {
       chances_.fetch_add(1);
@@ -421,7 +429,8 @@ void Pool::begin_anew() {
   wake_up_ = PTHREAD_COND_INITIALIZER;
   helpers_left_ = PTHREAD_COND_INITIALIZER;
   jobs_ = nullptr;
-  callers_ = workers_ = busy_ = sleeping_ = spinning_ = woken_ = 0;
+  workers_ = busy_ = sleeping_ = spinning_ = woken_ = 0;
+  running_ = 0;
   ask_again_ = {};
 }
 

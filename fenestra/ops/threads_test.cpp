@@ -1,13 +1,17 @@
 // Calls from several threads at once give what they give alone. Built on its own, so that the
 // thread sanitizer can watch it (`make tsan`).
+#include <fenestra/base/child_test.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/nn/models.hpp>
+#include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/loss/loss.hpp>
+#include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
 #include <fenestra/ops/transforms.hpp>
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -73,6 +77,57 @@ TEST(Threads, CallersAtOnceGetTheGradientsTheyGetAlone) {
 TEST(Threads, CallersAtOnceGetThePoolsTheyGetAlone) {
   expect_the_same_from_many_threads(pools<float>);
   expect_the_same_from_many_threads(pools<double>);
+}
+
+/// A convolution and its gradient by the weight, large enough for several threads.
+std::vector<Tensor<float>> large_convolution() {
+  Random random(5);
+  const Tensor<float> x = nn::uniform<float>({4, 16, 64, 64}, random, 1.0);
+  const Tensor<float> w = nn::uniform<float>({32, 16, 3, 3}, random, 1.0);
+  Tape<float> tape;
+  const auto weight = tape.parameter(w);
+  const auto y = conv(Var<Tensor<float>>(x), weight, {.padding = 1});
+  return {y.value(), tape.backward(sum(y))[weight]};
+}
+
+TEST(Threads, AChildComputesWhatItsParentDoes) {
+  if (!kChildrenMayHaveThreads) {
+    GTEST_SKIP() << "the thread sanitizer cannot follow";
+  }
+  const int before = threads();
+  set_threads(3);
+  const auto expected = large_convolution();
+  const auto agrees = [&] { return large_convolution() == expected; };
+  EXPECT_EQ(outcome_in_child(agrees), Outcome::held);
+  EXPECT_TRUE(agrees()) << "in the parent";
+  set_threads(before);
+}
+
+TEST(Threads, AChildThatIsForkedWhileOthersComputeComputesToo) {
+  if (!kChildrenMayHaveThreads) {
+    GTEST_SKIP() << "the thread sanitizer cannot follow";
+  }
+  const int before = threads();
+  set_threads(3);
+  const auto expected = large_convolution();
+  const auto agrees = [&] { return large_convolution() == expected; };
+  std::atomic<bool> may_end{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&] {
+      while (!may_end) {
+        EXPECT_EQ(pools<float>().size(), 3U);
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(outcome_in_child(agrees), Outcome::held) << "fork " << i;
+  }
+  may_end = true;
+  for (std::thread& other : others) {
+    other.join();
+  }
+  set_threads(before);
 }
 
 TEST(Threads, ResultsDoNotDependOnTheirNumber) {

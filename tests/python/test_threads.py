@@ -1,9 +1,15 @@
-"""Python threads: the same results, and none waits for another's kernel."""
+"""Python threads: the same results, and none waits for another's kernel. Processes: children that
+are forked or started anew compute, with threads, and a bad variable is an error that names it."""
 
+import multiprocessing
+import os
+import subprocess
+import sys
 import threading
 import time
 
 import numpy as np
+import pytest
 
 import fenestra as fn
 
@@ -99,3 +105,73 @@ def test_the_number_of_threads_changes_no_bit(rng):
     fn.set_threads(before)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], results[2])
+
+
+def convolution(seed):
+    """Large enough for several threads; at module level, where a started child finds it."""
+    fn.set_threads(3)
+    rng = np.random.default_rng(seed)
+    x, w = rng.normal(size=(4, 16, 48, 48)), rng.normal(size=(32, 16, 3, 3))
+    return fn.conv2d(x, w, padding=1).numpy()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_multiprocessing_compute(method):
+    before = fn.threads()
+    expected = [convolution(seed) for seed in range(4)]
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        results = pool.map_async(convolution, range(4)).get(timeout=120)
+    fn.set_threads(before)
+    for result, value in zip(results, expected):
+        np.testing.assert_array_equal(result, value)
+
+
+def test_a_child_that_is_forked_while_a_kernel_runs_computes():
+    before = fn.threads()
+    expected = convolution(1)
+    ends = threading.Event()
+
+    def compute():
+        while not ends.is_set():
+            convolution(2)
+
+    other = threading.Thread(target=compute)
+    other.start()
+    try:
+        for _ in range(3):
+            with multiprocessing.get_context("fork").Pool(1) as pool:
+                result = pool.apply_async(convolution, (1,)).get(timeout=120)
+            np.testing.assert_array_equal(result, expected)
+    finally:
+        ends.set()
+        other.join()
+        fn.set_threads(before)
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "-1", "99999999999", " 2x"])
+def test_a_bad_number_in_the_environment_is_an_error_that_names_the_variable(value):
+    program = (
+        "import numpy as np, fenestra as fn\n"
+        "def refused(call):\n"
+        "    try:\n"
+        "        call()\n"
+        "    except ValueError as error:\n"
+        "        return (error.code == 'bad-environment' and '1 to 1024' in str(error)\n"
+        "                and 'FENESTRA_THREADS' in str(error))\n"
+        "    return False\n"
+        "x, w = np.ones((4, 16, 48, 48)), np.ones((32, 16, 3, 3))\n"
+        "assert refused(fn.threads)\n"
+        "assert refused(lambda: fn.conv2d(x, w))\n"
+        "fn.set_threads(2)\n"
+        "assert fn.threads() == 2\n"
+        "assert fn.conv2d(x, w).numpy()[0, 0, 0, 0] == 144\n")
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120,
+                   env=dict(os.environ, FENESTRA_THREADS=value))
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025, 100000])
+def test_the_number_of_threads_has_bounds(count):
+    before = fn.threads()
+    with pytest.raises(ValueError, match="1 to 1024"):
+        fn.set_threads(count)
+    assert fn.threads() == before
