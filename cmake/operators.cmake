@@ -2,6 +2,7 @@
 #   FENESTRA_OPERATORS     folder names, in the order of the list
 #   FENESTRA_GENERATED     include root of the generated headers
 #   FENESTRA_LAWS_SOURCES  one translation unit per operator, so that their laws compile in parallel
+#   FENESTRA_KERNEL_LAWS_SOURCES  likewise for the laws on kernels
 #   FENESTRA_PYTHON_SOURCES  likewise for Python, of the operators whose folder has a signature.hpp
 #   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_TESTS
 #                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on
@@ -25,6 +26,7 @@ endfunction()
 set(FENESTRA_GENERATED "${PROJECT_BINARY_DIR}/generated")
 set(FENESTRA_OPERATORS)
 set(FENESTRA_LAWS_SOURCES)
+set(FENESTRA_KERNEL_LAWS_SOURCES)
 set(FENESTRA_PYTHON_SOURCES)
 set(FENESTRA_OPERATOR_SOURCES)
 set(FENESTRA_OPERATOR_TESTS)
@@ -83,6 +85,9 @@ foreach(operator IN LISTS FENESTRA_OPERATORS)
   set(source "${PROJECT_BINARY_DIR}/laws/laws_${operator}.cpp")
   configure_file(cmake/laws.cpp.in "${source}" @ONLY)
   list(APPEND FENESTRA_LAWS_SOURCES "${source}")
+  set(source "${PROJECT_BINARY_DIR}/laws/kernel_laws_${operator}.cpp")
+  configure_file(cmake/kernel_laws.cpp.in "${source}" @ONLY)
+  list(APPEND FENESTRA_KERNEL_LAWS_SOURCES "${source}")
   if(EXISTS "${folder}/signature.hpp")
     set(source "${PROJECT_BINARY_DIR}/bindings/python_${operator}.cpp")
     configure_file(cmake/python_operator.cpp.in "${source}" @ONLY)
@@ -98,3 +103,10 @@ list(JOIN types ",\n                           " types)
 configure_file(cmake/list.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/list.hpp" @ONLY)
 configure_file(cmake/all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/all.hpp" @ONLY)
 configure_file(cmake/typed_all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/typed_all.hpp" @ONLY)
+
+# The layers of networks.txt travel inside the tool.
+set(networks_file "${PROJECT_SOURCE_DIR}/fenestra/check/networks.txt")
+set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+                                                               "${networks_file}")
+file(READ "${networks_file}" networks)
+configure_file(cmake/networks.hpp.in "${FENESTRA_GENERATED}/fenestra/check/networks.hpp" @ONLY)

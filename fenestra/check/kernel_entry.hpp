@@ -1,11 +1,12 @@
-// The laws on kernels without the type of an operator: what the soak, the command line and the tests
-// ask of one by name.
+// The laws on kernels without the type of an operator: what the soak, the command line and the
+// tests ask of one by name.
 //
 // - integers: every candidate that accepts a problem computes what the specification computes, on
 //   small integers, where all sums are exact, so the comparison is ==. Values, tangents and
 //   cotangents, every instruction set of the machine, 1 to 16 threads. Where a result leaves the
 //   integers (smooth maxima, Lp norms, transformed data) it stays within its rounding bound.
-// - bits: on arbitrary data the bits depend neither on the number of threads nor on the batch that a
+// - bits: on arbitrary data the bits depend neither on the number of threads nor on the batch that
+// a
 //   sample sits in.
 #pragma once
 
@@ -55,6 +56,8 @@ struct KernelEntry {
   KernelReport (*bits)(std::string_view problem, std::uint64_t seed);
   /// Of all results of the default candidates on real data, on the threads that are set.
   std::uint64_t (*hash)(std::string_view problem, std::uint64_t seed);
+  /// Every candidate there is, whatever it accepts.
+  std::vector<std::string> (*candidates)();
   /// The problem in the other layout; empty where there is none.
   std::string (*other_layout)(std::string_view problem);
 };

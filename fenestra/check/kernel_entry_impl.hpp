@@ -22,7 +22,8 @@ struct Choice {
   std::string shown() const { return name.empty() ? narrow ? "default f32" : "default f64" : name; }
 };
 
-/// Every candidate that accepts, each once; the default in both types where the operator lists none.
+/// Every candidate that accepts, each once; the default in both types where the operator lists
+/// none.
 template <class Op>
 std::vector<Choice> accepting(const typename Op::Geometry& g) {
   std::vector<Choice> choices;
@@ -111,8 +112,7 @@ class KernelLaws {
   /// Whether the law on integers holds every result to equality.
   bool is_exact_here() const {
     const Algebra algebra = Op::algebra(g_);
-    return kMayBeExact &&
-           (algebra == Algebra::multilinear || algebra == Algebra::piecewise_linear);
+    return kMayBeExact && (algebra == Algebra::multilinear || algebra == Algebra::piecewise_linear);
   }
 
   std::uint64_t hash() {
@@ -124,9 +124,8 @@ class KernelLaws {
   }
 
  private:
-  static constexpr bool kMayBeExact = requires(const Geometry& g, const Inputs<Exact>& in) {
-    Op::template forward<Exact>(g, in);
-  };
+  static constexpr bool kMayBeExact =
+      requires(const Geometry& g, const Inputs<Exact>& in) { Op::template forward<Exact>(g, in); };
   /// Multiply-adds up to which the slow oracle of transformed data is asked.
   static constexpr Index kMostTransformed = Index{1} << 18;
   /// Up to which the law on bits asks the specification, which runs on one thread.
@@ -165,8 +164,7 @@ class KernelLaws {
         continue;
       }
       const bool is_specification = choice.name.ends_with("_spec");
-      if (coverage_ == Coverage::full || !is_specification ||
-          random_.chance(kSpecificationOneIn)) {
+      if (coverage_ == Coverage::full || !is_specification || random_.chance(kSpecificationOneIn)) {
         compare_in_its_type(choice, needed);
       }
     }
@@ -296,8 +294,7 @@ class KernelLaws {
     AllOf<T> alone;
     std::vector<std::size_t> quantities;
     for (std::size_t k = 0; k < got.size(); ++k) {
-      if (k == 0 || (k == 1 && with_tangent_) ||
-          (k > 1 && infos[k - 2].role == Role::activation)) {
+      if (k == 0 || (k == 1 && with_tangent_) || (k > 1 && infos[k - 2].role == Role::activation)) {
         needed.push_back(sliced(whole[k], 0, begin, count));
         alone.push_back(got[k]);
         quantities.push_back(k);
@@ -341,7 +338,7 @@ template <class Op>
 std::optional<KernelEntry> make_kernel_entry() {
   if constexpr (HasKernelLaws<Op>) {
     using Laws = detail::KernelLaws<Op>;
-    constexpr Index kLeastWork = 64;
+    static constexpr Index kLeastWork = 64;
     return KernelEntry{
         .name = Op::name,
         .share = detail::kListed<Op> ? 4 : 1,
@@ -364,13 +361,25 @@ std::optional<KernelEntry> make_kernel_entry() {
                    std::uint64_t seed) { return Laws(Op::parse(problem), seed).bits(); },
         .hash = [](std::string_view problem,
                    std::uint64_t seed) { return Laws(Op::parse(problem), seed).hash(); },
+        .candidates =
+            [] {
+              std::vector<std::string> names;
+              if constexpr (requires(const typename Op::Geometry& g) { Op::kernels(g); }) {
+                for (const KernelChoice& choice : Op::kernels(Op::parse(Op::example))) {
+                  if (std::find(names.begin(), names.end(), choice.name) == names.end()) {
+                    names.push_back(choice.name);
+                  }
+                }
+              }
+              return names;
+            },
         .other_layout =
             [](std::string_view problem) {
               const auto g = Op::parse(problem);
               if constexpr (requires { Op::with_layout(g, Layout::channels_first); }) {
                 const bool is_first = Op::layout(g) == Layout::channels_first;
-                return to_string(Op::with_layout(
-                    g, is_first ? Layout::channels_last : Layout::channels_first));
+                return to_string(
+                    Op::with_layout(g, is_first ? Layout::channels_last : Layout::channels_first));
               } else {
                 return std::string();
               }

@@ -171,7 +171,8 @@ class Draw {
   Random& random_;
 };
 
-/// Leaves memory behind that the results will be written into: what a kernel forgets to write shows.
+/// Leaves memory behind that the results will be written into: what a kernel forgets to write
+/// shows.
 template <class Op, class T>
 void spoil_memory(const typename Op::Geometry& g) {
   constexpr int kCopies = 3;
@@ -218,7 +219,9 @@ AllOf<T> run_engine(const typename Op::Geometry& g, const Lifted<T>& operands, b
 
 /// The same by the loops of the specification.
 template <class Op>
-AllOf<Exact> specified(const typename Op::Geometry& g, const Operands& operands, bool with_tangent) {
+AllOf<Exact> specified(const typename Op::Geometry& g,
+                       const Operands& operands,
+                       bool with_tangent) {
   const Lifted<Exact> lifted(operands.in, operands.dots, operands.y_bar);
   if constexpr (kListed<Op>) {
     return Op::template listed<Exact>(g, lifted.in, lifted.dots, lifted.y_bar, with_tangent);
@@ -235,9 +238,7 @@ AllOf<Exact> specified(const typename Op::Geometry& g, const Operands& operands,
 
 template <class Op>
 std::string quantity_of(const typename Op::Geometry& g, std::size_t k) {
-  return k == 0   ? "value"
-         : k == 1 ? "jvp"
-                  : "vjp of " + std::string(Op::inputs(g)[k - 2].name);
+  return k == 0 ? "value" : k == 1 ? "jvp" : "vjp of " + std::string(Op::inputs(g)[k - 2].name);
 }
 
 struct Difference {

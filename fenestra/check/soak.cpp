@@ -53,7 +53,10 @@ class Stopwatch {
 using LawOnProblem = KernelReport (*)(const SoakProblem&);
 
 /// Adds what a law says of one problem; false where it is broken.
-bool add(SoakReport& report, std::string_view law, const SoakProblem& problem, KernelReport&& said) {
+bool add(SoakReport& report,
+         std::string_view law,
+         const SoakProblem& problem,
+         KernelReport&& said) {
   ++report.problems;
   for (const std::string& candidate : said.taken) {
     ++report.taken[candidate];
@@ -68,10 +71,7 @@ bool add(SoakReport& report, std::string_view law, const SoakProblem& problem, K
 
 /// Calls visit(problem), which says whether to go on, for problem after problem until a limit.
 template <class Next, class Visit>
-SoakReport run(const SoakLimits& limits,
-               const SoakProgress& progress,
-               Next&& next,
-               Visit&& visit) {
+SoakReport run(const SoakLimits& limits, const SoakProgress& progress, Next&& next, Visit&& visit) {
   SoakReport report;
   const Stopwatch watch;
   while ((!limits.problems || report.problems < *limits.problems) &&
@@ -139,8 +139,10 @@ SoakProblem SoakProblems::next() {
     return next_layer();
   }
   const std::span<const KernelEntry> entries = kernel_registry();
-  const int shares = std::accumulate(
-      entries.begin(), entries.end(), 0, [](int sum, const KernelEntry& e) { return sum + e.share; });
+  const int shares =
+      std::accumulate(entries.begin(), entries.end(), 0, [](int sum, const KernelEntry& e) {
+        return sum + e.share;
+      });
   Index drawn = random_.between(0, shares - 1);
   const KernelEntry* entry = entries.data();
   while (drawn >= entry->share) {

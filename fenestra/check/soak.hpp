@@ -36,8 +36,8 @@ struct SoakProblem {
 /// Reads what `text` writes.
 SoakProblem parse_soak_problem(std::string_view text, std::uint64_t seed);
 
-/// Problem after problem; equal seeds draw equal ones. Each sixteenth is a layer of a network in one
-/// of its layouts.
+/// Problem after problem; equal seeds draw equal ones. Each sixteenth is a layer of a network in
+/// one of its layouts.
 class SoakProblems {
  public:
   explicit SoakProblems(std::uint64_t seed) : random_(seed) {}
@@ -75,7 +75,9 @@ struct SoakLimits {
 using SoakProgress = std::function<void(const SoakProblem&, const SoakReport&)>;
 
 /// The law on integers, until a limit is reached or the law is broken.
-SoakReport soak_integers(std::uint64_t seed, const SoakLimits& limits, const SoakProgress& progress);
+SoakReport soak_integers(std::uint64_t seed,
+                         const SoakLimits& limits,
+                         const SoakProgress& progress);
 
 /// The law on integers on one problem, on everything there is.
 SoakReport check_integers(const SoakProblem& problem);

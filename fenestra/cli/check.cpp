@@ -2,12 +2,10 @@
 // check/laws.hpp's; this file draws problems, counts, and says what to type to see a failure again.
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command.hpp>
+#include <fenestra/cli/progress.hpp>
 #include <fenestra/cli/text.hpp>
 
-#include <unistd.h>
-
 #include <array>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -134,32 +132,6 @@ ExitCode check_problem(const OperatorEntry& entry, const CheckOptions& options) 
 
 // Random problems.
 
-/// A line that rewrites itself, on a terminal only; gone when the object is.
-class Progress {
- public:
-  Progress() : shown_(isatty(STDERR_FILENO) == 1) {}
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  ~Progress() {
-    if (shown_) {
-      std::cerr << "\r\x1b[K" << std::flush;
-    }
-  }
-  void show(std::string_view op, std::int64_t number, std::int64_t cases) {
-    const auto now = Clock::now();
-    if (!shown_ || now < next_) {
-      return;
-    }
-    next_ = now + std::chrono::milliseconds(50);
-    std::cerr << "\r\x1b[Kchecking " << op << " " << number << "/" << cases << std::flush;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  bool shown_;
-  Clock::time_point next_;
-};
-
 struct Count {
   std::int64_t held = 0;
   bool applied = false;  ///< at least once
@@ -201,7 +173,10 @@ std::optional<Failure> check_operator(const OperatorEntry& entry,
                                       Tally& tally) {
   Random random(seed);
   for (std::int64_t number = 1; number <= cases; ++number) {
-    progress.show(entry.name, number, cases);
+    progress.show([&] {
+      return "checking " + std::string(entry.name) + " " + std::to_string(number) + "/" +
+             std::to_string(cases);
+    });
     const std::string problem = entry.random_problem(random);
     const std::uint64_t case_seed = random.bits() >> 32;  // short enough to type
     const std::vector<LawOutcome> outcomes = entry.check(problem, case_seed);
@@ -307,8 +282,15 @@ std::string law_list() {
 }
 
 ExitCode check(const CheckOptions& options) {
-  if (options.problem && options.cases) {
-    throw UsageError("check takes a problem or --cases, not both");
+  if (options.problem && (options.cases || options.minutes)) {
+    throw UsageError("check takes a problem or --cases or --minutes, not both");
+  }
+  if (options.op == "kernels" || options.op == "bits") {
+    return options.op == "kernels" ? check_kernels(options) : check_bits(options);
+  }
+  if (options.minutes || options.hash) {
+    throw UsageError(options.minutes ? "--minutes is for check kernels and check bits"
+                                     : "--hash is for check bits");
   }
   if (options.op == "all") {
     if (options.problem) {

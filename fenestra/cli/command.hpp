@@ -53,9 +53,11 @@ struct ExplainModelOptions {
 };
 
 struct CheckOptions {
-  std::string op;  ///< or "all"
+  std::string op;  ///< or "all", "kernels", "bits"
   std::optional<std::string> problem;
   std::optional<std::int64_t> cases;  ///< random problems per operator, where none is given
+  std::optional<double> minutes;      ///< kernels and bits: how long
+  bool hash = false;                  ///< bits: print one number for all results, compare nothing
   std::uint64_t seed = 1;
   bool json = false;
 };
@@ -63,6 +65,9 @@ struct CheckOptions {
 ExitCode explain(const ExplainOptions& options);
 ExitCode explain_model(const ExplainModelOptions& options);
 ExitCode check(const CheckOptions& options);
+/// The laws on kernels: integers, and bits.
+ExitCode check_kernels(const CheckOptions& options);
+ExitCode check_bits(const CheckOptions& options);
 
 /// What each law says, a line each: for the help of `check`.
 std::string law_list();

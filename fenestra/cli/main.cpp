@@ -232,12 +232,19 @@ int run(int argc, char** argv) {
   std::uint64_t seed = 1;
   CLI::App* check_command =
       app.add_subcommand("check", "The laws on one problem, or on random ones");
-  check_command->add_option("operator", op, "its name, or all")->required();
+  check_command->add_option("operator", op, "its name, or all, kernels, bits")->required();
   check_command->add_option("problem", problem, "a problem string; left out: random problems")
       ->type_name("TEXT");
   check_command->add_option("--cases", cases, "random problems per operator, 100 by default")
       ->check(whole_number<std::int64_t>(1))
       ->type_name("N");
+  double minutes = 0;
+  check_command->add_option("--minutes", minutes, "kernels and bits: how long, instead of --cases")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  bool hash = false;
+  check_command->add_flag(
+      "--hash", hash, "bits: print one number for the bits of all results, compare nothing");
   check_command->add_option("--seed", seed, "seed of problems and data, 1 by default")
       ->check(whole_number<std::uint64_t>(0))
       ->type_name("S");
@@ -247,6 +254,11 @@ int run(int argc, char** argv) {
       "  fenestra check all --cases 100 --seed 1\n"
       "  fenestra check conv --cases 1000\n"
       "  fenestra check conv \"x=2x4x9x8 w=6x4x3x2 stride=2,1 padding=1:0,0:1 dilation=1,2\"\n"
+      "  fenestra check kernels --minutes 10 --seed 7\n"
+      "  fenestra check kernels \"conv x=1x1x8x8 w=1x1x5x5 stride=2 padding=2\"\n"
+      "  fenestra check bits --cases 200\n"
+      "\nkernels holds every kernel to the specification on small integers, by equality; bits\n"
+      "compares the bits of results over threads and batches.\n"
       "\nLaws:\n" +
       law_list() + "\nExit code 1: a law is broken.");
 
@@ -303,6 +315,8 @@ int run(int argc, char** argv) {
       return check({.op = op,
                     .problem = given("problem", CLI::detail::join(problem, " ")),
                     .cases = given("--cases", cases),
+                    .minutes = given("--minutes", minutes),
+                    .hash = hash,
                     .seed = seed,
                     .json = json});
     }

@@ -62,10 +62,7 @@ struct RandomActivation {
   ActivationShape shape;
   Layout layout;
 
-  RandomActivation(Random& random,
-                   const Shape& spatial,
-                   Index channels,
-                   Reach reach = Reach::exact)
+  RandomActivation(Random& random, const Shape& spatial, Index channels, Reach reach = Reach::exact)
       : shape{!random.chance(4), random_batch(random, reach), channels, spatial},
         layout(random.chance(3) ? Layout::channels_last : Layout::channels_first) {}
 

@@ -54,7 +54,7 @@ inline Index random_magnitude(Random& random, Index largest) {
 
 /// Half of them one of the counts around vectors, blocks and tiles, where kernels change their way.
 inline Index random_count(Random& random, Index largest) {
-  static constexpr Index kNear[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,
+  static constexpr Index kNear[] = {1,  2,  3,  4,  7,  8,  9,   15,  16,  17,
                                     31, 32, 33, 63, 64, 65, 127, 128, 129, 130};
   const Index near = kNear[random.between(0, 19)];
   return random.chance(2) && near <= largest ? near : random_magnitude(random, largest);
@@ -103,8 +103,8 @@ inline AxisRequest far_axis(Random& random, int rank) {
 
 /// A request that resolves, for windows of `rank` axes; extents shrink with the rank.
 inline AxisRequest random_axis(Random& random, int rank, Reach reach = Reach::exact) {
-  AxisRequest r = reach == Reach::exact ? detail::near_axis(random, rank)
-                                        : detail::far_axis(random, rank);
+  AxisRequest r =
+      reach == Reach::exact ? detail::near_axis(random, rank) : detail::far_axis(random, rank);
   const Index lacking = r.dilation * (r.kernel - 1) + 1 - (r.in + r.pad_low + r.pad_high);
   if (!r.same && lacking > 0) {
     r.in += lacking;

@@ -81,8 +81,8 @@ class ListedConv {
     };
     std::vector<Tensor<T>> all{run(in[0], in[1], has_bias ? &in[2] : nullptr), Tensor<T>(Shape{0})};
     if (with_tangent) {
-      all[1] = sum_of(run(dots[0], in[1], nullptr),
-                      run(in[0], dots[1], has_bias ? &dots[2] : nullptr));
+      all[1] =
+          sum_of(run(dots[0], in[1], nullptr), run(in[0], dots[1], has_bias ? &dots[2] : nullptr));
     }
     all.push_back(is_forward ? input_grad(y_bar, in[1]) : conv(y_bar, in[1], nullptr));
     all.push_back(is_forward ? weight_grad(in[0], y_bar) : weight_grad(y_bar, in[0]));

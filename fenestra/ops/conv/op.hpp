@@ -131,8 +131,7 @@ struct Conv {
                                        const std::vector<Tensor<T>>& dots,
                                        const Tensor<T>& y_bar,
                                        bool with_tangent) {
-    return spec::ListedConv<T>(g).all(
-        ConvDirection::forward, in.values, dots, y_bar, with_tangent);
+    return spec::ListedConv<T>(g).all(ConvDirection::forward, in.values, dots, y_bar, with_tangent);
   }
   static Algebra algebra(const Geometry&) { return Algebra::multilinear; }
   static Costs costs(const Geometry& g) { return {g.parameters(), g.multiply_adds()}; }
