@@ -97,6 +97,16 @@ struct Dual {
   {
     return {scalar_log(x.value), along(x.tangent, [&] { return T(1) / x.value; })};
   }
+  friend constexpr Dual expm1(const Dual& x)
+    requires detail::HasExp<T>
+  {
+    return {scalar_expm1(x.value), along(x.tangent, [&] { return scalar_exp(x.value); })};
+  }
+  friend constexpr Dual log1p(const Dual& x)
+    requires(detail::HasLog<T> && Field<T>)
+  {
+    return {scalar_log1p(x.value), along(x.tangent, [&] { return T(1) / (T(1) + x.value); })};
+  }
   friend constexpr Dual sqrt(const Dual& x)
     requires(detail::HasSqrt<T> && Field<T>)
   {

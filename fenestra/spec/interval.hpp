@@ -137,17 +137,22 @@ Bounds<T> square_root(T x) {
   return enclose(root, unknown ? std::numeric_limits<T>::quiet_NaN() : error);
 }
 
+/// `nearest` widened by two steps for each of `ulps`.
+template <std::floating_point T>
+Bounds<T> widened_by(T nearest, int ulps) {
+  Bounds<T> bounds{nearest, nearest};
+  for (int i = 0; i < 2 * ulps; ++i) {
+    bounds = {next_down(bounds.down), next_up(bounds.up)};
+  }
+  return bounds;
+}
+
 /// The result of a library function, widened by more than that function can be wrong. glibc states
 /// at most 1 ulp for exp, log and pow in float and double and at most 2 in long double. Next to a
 /// power of two one step may be half an ulp of the true value, hence two steps per ulp.
 template <std::floating_point T>
 Bounds<T> widened(T nearest) {
-  constexpr int steps = std::numeric_limits<T>::digits <= 53 ? 2 : 4;
-  Bounds<T> bounds{nearest, nearest};
-  for (int i = 0; i < steps; ++i) {
-    bounds = {next_down(bounds.down), next_up(bounds.up)};
-  }
-  return bounds;
+  return widened_by(nearest, std::numeric_limits<T>::digits <= 53 ? 1 : 2);
 }
 
 template <std::floating_point T>
@@ -167,6 +172,28 @@ Bounds<T> logarithm(T x) {
   return x == 1 || std::isinf(y) ? Bounds<T>{y, y} : widened(y);
 }
 
+/// exp(x) - 1. glibc states at most 1 ulp in float and double and at most 4 in long double, as it
+/// does for log1p.
+template <std::floating_point T>
+Bounds<T> exponential_less_one(T x) {
+  const T y = std::expm1(x);
+  if (x == 0 || std::isinf(x)) {
+    return {y, y};
+  }
+  const Bounds<T> bounds = widened_by(y, std::numeric_limits<T>::digits <= 53 ? 1 : 4);
+  return {std::max(bounds.down, T(-1)), bounds.up};
+}
+
+/// log(1 + x) for x >= -1.
+template <std::floating_point T>
+Bounds<T> logarithm_of_one_and(T x) {
+  const T y = std::log1p(x);
+  if (x == 0 || std::isinf(y)) {
+    return {y, y};
+  }
+  return widened_by(y, std::numeric_limits<T>::digits <= 53 ? 1 : 4);
+}
+
 /// erfc x, whose documented error is larger than that of the others: at most 6 ulp on the machines
 /// that glibc lists, so two steps for each of 8.
 template <std::floating_point T>
@@ -175,10 +202,7 @@ Bounds<T> complementary_error(T x) {
   if (x == 0 || std::isinf(x)) {
     return {y, y};
   }
-  Bounds<T> bounds{y, y};
-  for (int i = 0; i < 16; ++i) {
-    bounds = {next_down(bounds.down), next_up(bounds.up)};
-  }
+  const Bounds<T> bounds = widened_by(y, 8);
   return {std::max(bounds.down, T(0)), std::min(bounds.up, T(2))};
 }
 
@@ -305,6 +329,18 @@ class Interval {
     return is_nan(x) ? x
                      : Interval(detail::outward::logarithm(x.lo_).down,
                                 detail::outward::logarithm(x.hi_).up);
+  }
+  friend Interval expm1(const Interval& x) {
+    return is_nan(x) ? x
+                     : Interval(detail::outward::exponential_less_one(x.lo_).down,
+                                detail::outward::exponential_less_one(x.hi_).up);
+  }
+  friend Interval log1p(const Interval& x) {
+    if (is_nan(x) || x.hi_ < T(-1)) {
+      return nan();
+    }
+    return Interval(detail::outward::logarithm_of_one_and(std::max(x.lo_, T(-1))).down,
+                    detail::outward::logarithm_of_one_and(x.hi_).up);
   }
   /// Decreasing, so the bounds change sides.
   friend Interval erfc(const Interval& x) {

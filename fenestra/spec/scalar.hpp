@@ -49,7 +49,9 @@ namespace detail {
 // once for all callers.
 using std::erfc;
 using std::exp;
+using std::expm1;
 using std::log;
+using std::log1p;
 using std::pow;
 using std::sqrt;
 
@@ -60,6 +62,14 @@ constexpr auto call_exp(const T& x) -> decltype(exp(x)) {
 template <class T>
 constexpr auto call_log(const T& x) -> decltype(log(x)) {
   return log(x);
+}
+template <class T>
+constexpr auto call_expm1(const T& x) -> decltype(expm1(x)) {
+  return expm1(x);
+}
+template <class T>
+constexpr auto call_log1p(const T& x) -> decltype(log1p(x)) {
+  return log1p(x);
 }
 template <class T>
 constexpr auto call_sqrt(const T& x) -> decltype(sqrt(x)) {
@@ -83,6 +93,14 @@ concept HasExp = !std::integral<T> && requires(const T& x) {
 template <class T>
 concept HasLog = !std::integral<T> && requires(const T& x) {
   { call_log(x) } -> std::convertible_to<T>;
+};
+template <class T>
+concept HasExpm1 = !std::integral<T> && requires(const T& x) {
+  { call_expm1(x) } -> std::convertible_to<T>;
+};
+template <class T>
+concept HasLog1p = !std::integral<T> && requires(const T& x) {
+  { call_log1p(x) } -> std::convertible_to<T>;
 };
 template <class T>
 concept HasSqrt = !std::integral<T> && requires(const T& x) {
@@ -332,6 +350,26 @@ constexpr T scalar_exp(const T& x) {
 template <detail::HasLog T>
 constexpr T scalar_log(const T& x) {
   return detail::call_log(x);
+}
+
+/// exp(x) - 1, without cancellation where T has such a function.
+template <detail::HasExp T>
+constexpr T scalar_expm1(const T& x) {
+  if constexpr (detail::HasExpm1<T>) {
+    return detail::call_expm1(x);
+  } else {
+    return detail::call_exp(x) - T(1);
+  }
+}
+
+/// log(1 + x), without cancellation where T has such a function.
+template <detail::HasLog T>
+constexpr T scalar_log1p(const T& x) {
+  if constexpr (detail::HasLog1p<T>) {
+    return detail::call_log1p(x);
+  } else {
+    return detail::call_log(T(T(1) + x));
+  }
 }
 
 template <detail::HasSqrt T>
