@@ -21,7 +21,7 @@ void gather(const T* x,
             const ActivationMap& x_map,
             const ActivationMap& y_map,
             T* y) {
-  for (Index n = 0; n < y_map.batch; ++n) {
+  for (Index n = 0; n < (y_map.channels > 0 ? y_map.batch : 0); ++n) {
     for (Index c = 0; c < y_map.channels; ++c) {
       for (Index o = 0; o < y_map.cells; ++o) {
         const Index i = y_map.at(n, c, o);
@@ -48,7 +48,7 @@ void scatter(const T* y,
              const ActivationMap& y_map,
              T* x) {
   std::fill_n(x, x_map.batch * x_map.channels * x_map.cells, T(0));
-  for (Index n = 0; n < y_map.batch; ++n) {
+  for (Index n = 0; n < (y_map.channels > 0 ? y_map.batch : 0); ++n) {
     for (Index c = 0; c < y_map.channels; ++c) {
       for (Index o = 0; o < y_map.cells; ++o) {
         const Index i = y_map.at(n, c, o);

@@ -22,6 +22,8 @@ struct PoolGeometry {
   Layout layout = Layout::channels_first;
 
   constexpr int rank() const { return windows.rank(); }
+  /// True where there is nothing to compute: neither cells nor windows, whatever their extents.
+  constexpr bool is_empty() const { return batch == 0 || channels == 0; }
   constexpr ActivationMap x_map() const { return {batch, channels, windows.in_cells(), layout}; }
   constexpr ActivationMap y_map() const { return {batch, channels, windows.out_cells(), layout}; }
   constexpr Shape x_shape() const {

@@ -16,14 +16,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 
 namespace fenestra::pooling {
 
-/// Bins that all have the same size are windows that slide by it.
+/// Bins that all have the same size are windows that slide by it, and one window slides nowhere.
 constexpr WindowAxis as_sliding(WindowAxis a) {
   if (a.rule == ExtentRule::adaptive && a.in % a.out == 0) {
     a.kernel = a.stride = a.in / a.out;
     a.rule = ExtentRule::floor;
+  }
+  if (a.rule != ExtentRule::adaptive && a.out == 1) {
+    a.stride = 1;
   }
   return a;
 }
@@ -58,7 +62,10 @@ class Plan {
 
   const WindowAxis& last() const { return windows[windows.rank() - 1]; }
   int outer_axes() const { return windows.rank() - 1; }
-  bool has_regular_rows() const { return last().rule != ExtentRule::adaptive; }
+  /// Why rows cannot be walked by phases and steps, or null where they can. What is kept for them
+  /// follows the extent that windows span, which padding, strides and dilations can make far larger
+  /// than the row.
+  const char* refuse_rows() const;
   Index dest(int axis) const { return to_cells ? windows[axis].in : windows[axis].out; }
   Index source(int axis) const { return to_cells ? windows[axis].out : windows[axis].in; }
   /// Rows of a plane; numbers of a row and of a plane.
@@ -90,6 +97,44 @@ constexpr WindowRange windows_over(const WindowAxis& a, Index i) {
           std::min((i + a.pad_low) / a.stride, a.out - 1)};
 }
 
+/// The windows that see cell `i` are first, first + step, ...: those whose distance from the cell
+/// is a multiple of the dilation. `first` is at least `from`, and -1 where there is none.
+struct WindowSteps {
+  Index first = -1;
+  Index step = 1;
+};
+constexpr WindowSteps windows_in_step(const WindowAxis& a, Index i, Index from) {
+  if (a.dilation == 1) {
+    return {from, 1};
+  }
+  const Index common = std::gcd(a.stride, a.dilation);
+  const Index target = i + a.pad_low;
+  if (target % common != 0) {
+    return {};
+  }
+  // The inverse of stride/common modulo dilation/common, by Euclid.
+  const Index modulus = a.dilation / common;
+  Index r = modulus;
+  Index next_r = a.stride / common % modulus;
+  Index t = 0;
+  Index next_t = 1;
+  while (next_r != 0) {
+    const Index q = r / next_r;
+    const Index r_left = r - q * next_r;
+    const Index t_left = t - q * next_t;
+    r = next_r;
+    t = next_t;
+    next_r = r_left;
+    next_t = t_left;
+  }
+  __extension__ using Wide = __int128;
+  const Index inverse = t < 0 ? t + modulus : t;
+  const auto residue =
+      static_cast<Index>(static_cast<Wide>(target / common % modulus) * inverse % modulus);
+  const Index ahead = (residue - from % modulus + modulus) % modulus;
+  return {from + ahead, modulus};
+}
+
 /// Calls f(source, tap, taps of the window) for what is linked to `dest` on one axis, in ascending
 /// order of the source. Forward with `padded`: a declared padded cell is the source -1.
 template <class F>
@@ -97,23 +142,21 @@ constexpr void for_each_link(
     const WindowAxis& a, bool to_cells, Index dest, bool padded, const F& f) {
   if (to_cells) {
     const WindowRange range = windows_over(a, dest);
-    for (Index o = range.first; o <= range.last; ++o) {
+    if (range.first > range.last) {
+      return;
+    }
+    const WindowSteps steps = windows_in_step(a, dest, range.first);
+    for (Index o = steps.first; o >= 0 && o <= range.last; o += steps.step) {
       const Window window = a.window(o);
-      const Index distance = dest - window.first;
-      if (window.step == 1 || distance % window.step == 0) {
-        f(o, distance / window.step, window.taps);
-      }
+      f(o, (dest - window.first) / window.step, window.taps);
     }
     return;
   }
   const Window window = a.window(dest);
-  for (Index t = 0; t < window.taps; ++t) {
+  const TapRange taps = a.taps(window, padded ? Visit::declared : Visit::real);
+  for (Index t = taps.begin; t < taps.end; ++t) {
     const Index cell = window.cell(t);
-    if (a.is_real(cell)) {
-      f(cell, t, window.taps);
-    } else if (padded && a.is_declared(cell)) {
-      f(Index{-1}, t, window.taps);
-    }
+    f(a.is_real(cell) ? cell : Index{-1}, t, window.taps);
   }
 }
 
@@ -138,11 +181,17 @@ inline Index list_cell_links(const WindowAxis& a, Index begin, Index end, CellLi
 }
 
 /// No `dest` on this axis has more links.
-constexpr Index most_links(const WindowAxis& a, bool to_cells) {
+constexpr Index most_links(const WindowAxis& a, bool to_cells, bool padded) {
   if (a.rule == ExtentRule::adaptive) {
     return to_cells ? ceil_div(a.out, a.in) + 1 : ceil_div(a.in, a.out) + 1;
   }
-  return to_cells ? std::min((a.span() - 1) / a.stride + 1, a.out) : a.kernel;
+  if (to_cells) {
+    // The taps that can meet a cell are stride / gcd(stride, dilation) apart.
+    const Index apart = a.stride / std::gcd(a.stride, a.dilation);
+    return std::min({(a.span() - 1) / a.stride + 1, ceil_div(a.kernel, apart), a.out});
+  }
+  const Index cells = padded ? a.in + a.pad_low + a.pad_high : a.in;
+  return std::min(a.kernel, ceil_div(cells, a.dilation));
 }
 
 /// A source row of a destination row, and the number of the tap on the axes above the rows.
@@ -154,7 +203,7 @@ struct RowLink {
 inline Index most_row_links(const Plan& plan) {
   Index most = 1;
   for (int axis = 0; axis < plan.outer_axes(); ++axis) {
-    most *= most_links(plan.windows[axis], plan.to_cells);
+    most *= most_links(plan.windows[axis], plan.to_cells, plan.padded_links);
   }
   return most;
 }
@@ -221,6 +270,18 @@ constexpr Index last_step(const WindowAxis& a) { return tap_step(a, a.kernel - 1
 
 /// A vector may read this many numbers past the end of a run in a tile.
 inline constexpr Index kSlack = 16;
+
+inline const char* Plan::refuse_rows() const {
+  const WindowAxis& a = last();
+  if (a.rule == ExtentRule::adaptive) {
+    return "bins of unequal size along the last axis";
+  }
+  constexpr Index kFactor = 32;  // 16 numbers of slack for each of as many phases as cells, twice
+  constexpr Index kFree = 4096;  // numbers: half of an L1 cache
+  const Checked kept = Checked(a.stride) * (Checked(a.out) + last_step(a) + kSlack);
+  const Checked row = Checked(kFactor) * (Checked(a.in) + a.out) + kFree;
+  return kept.ok() && kept.value() <= row.value() ? nullptr : "windows span far more than the row";
+}
 
 /// The tiles of one call: blocks of destination rows along the first axis, and of columns. They
 /// follow from the geometry without the batch.
@@ -430,10 +491,10 @@ void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index 
   const int last = plan.outer_axes();
   const Index columns = plan.dest(last);
   const Index most_rows = most_row_links(plan);
-  const Index most_columns = most_links(plan.last(), plan.to_cells);
+  const Index most_columns = most_links(plan.last(), plan.to_cells, plan.padded_links);
   // The links of all columns are kept while they fit half of an L2 cache, else made as they come.
   constexpr Index kKept = 8192;
-  const bool kept = columns <= kKept / most_columns;
+  const bool kept = columns <= kKept / std::max<Index>(most_columns, 1);
   RowLink* links = nullptr;
   RowLink* spare = nullptr;
   Entry* entries = nullptr;

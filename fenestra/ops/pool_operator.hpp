@@ -14,9 +14,7 @@ namespace fenestra {
 
 /// Taps of `window` that find one of the cells 0 .. in - 1.
 constexpr Index real_taps(const Window& window, Index in) {
-  const Index begin = window.first < 0 ? ceil_div(-window.first, window.step) : 0;
-  const Index end = window.first < in ? (in - 1 - window.first) / window.step + 1 : 0;
-  return std::max<Index>(std::min(end, window.taps) - begin, 0);
+  return taps_within(window, 0, in).count();
 }
 
 /// Visits of a real cell by a window, summed over all windows of the axis, in a time that does not
@@ -89,13 +87,20 @@ struct PoolOperator {
 template <class Options>
 Shape random_pool(Random& random, Options& options, Reach reach = Reach::exact) {
   const int rank = random_rank(random);
-  const RandomWindows windows(random, rank, reach);
+  RandomWindows windows(random, rank, reach);
+  options.ceil_mode = random.chance(3);
+  if (options.ceil_mode && random.chance(2)) {
+    // Up to a stride less: windows hang over, a first one included.
+    for (int axis = 0; axis < rank; ++axis) {
+      const Index less = random.between(0, windows.stride[axis] - 1);
+      windows.in[axis] = std::max<Index>(windows.in[axis] - less, 1);
+    }
+  }
   const RandomActivation x(random, windows.in, random_channels(random, 3, reach), reach);
   options.kernel = windows.kernel;
   options.stride = windows.stride;
   options.padding = windows.padding;
   options.dilation = windows.dilation;
-  options.ceil_mode = random.chance(3);
   options.layout = x.layout;
   return x.joined();
 }

@@ -8,9 +8,10 @@ namespace fenestra::spec {
 /// Calls f(n, c, o) for every window of a pool.
 template <class F>
 void for_each_window(const PoolGeometry& g, F&& f) {
-  for (Index n = 0; n < g.batch; ++n) {
+  const Index windows = g.windows.out_cells();
+  for (Index n = 0; n < (g.channels > 0 ? g.batch : 0); ++n) {
     for (Index c = 0; c < g.channels; ++c) {
-      for (Index o = 0; o < g.windows.out_cells(); ++o) {
+      for (Index o = 0; o < windows; ++o) {
         f(n, c, o);
       }
     }

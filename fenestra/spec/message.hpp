@@ -81,15 +81,13 @@ inline Explanation explain_axis_fault(const Fault& f, const FaultContext& contex
   switch (f.code) {
     case ErrorCode::kernel_exceeds_input: {
       const Index span = f.got;
-      const Index slack = f.needed - span;
-      const std::string ceil = a.rule == ExtentRule::ceil ? " + " + num(a.stride - 1) : "";
-      const std::string value = a.rule == ExtentRule::ceil
-                                    ? "K = " + num(span) + " > padded input " + num(f.needed)
-                                    : "= " + num(floor_div(slack, a.stride) + 1);
+      const Index overhang = a.rule == ExtentRule::ceil ? a.stride - 1 : 0;
+      const std::string ceil = a.rule == ExtentRule::ceil ? " + " + num(overhang) : "";
       return {"floor((" + num(a.in) + " + " + num(a.pad_low) + " + " + num(a.pad_high) + " - " +
-                  num(span) + ceil + ")/" + num(a.stride) + ") + 1 " + value + "   no window fits",
-              "padding >= " + num(ceil_div(span - a.in, 2)) + " on " + name + ", or input " + name +
-                  " >= " + num(span - a.pad_low - a.pad_high)};
+                  num(span) + ceil + ")/" + num(a.stride) +
+                  ") + 1 = " + num(floor_div(f.needed - span, a.stride) + 1) + "   no window fits",
+              "padding >= " + num(ceil_div(span - overhang - a.in, 2)) + " on " + name +
+                  ", or input " + name + " >= " + num(span - overhang - a.pad_low - a.pad_high)};
     }
     case ErrorCode::empty_output: {
       const Index base = (a.out - 1) * a.stride - a.pad_low - a.pad_high + a.span();

@@ -32,6 +32,28 @@ struct Window {
   constexpr Index cell(Index tap) const { return first + tap * step; }
 };
 
+/// Taps `begin` .. `end` - 1 of a window.
+struct TapRange {
+  Index begin = 0;
+  Index end = 0;
+  constexpr Index count() const { return end - begin; }
+};
+
+/// The taps of `window` that look at cells low .. high - 1, found without visiting any.
+constexpr TapRange taps_within(const Window& window, Index low, Index high) {
+  const Index begin = window.first < low ? ceil_div(low - window.first, window.step) : 0;
+  const Index end = window.first < high ? (high - 1 - window.first) / window.step + 1 : 0;
+  const Index last = end < window.taps ? end : window.taps;
+  return {begin < last ? begin : last, last};
+}
+
+/// Which taps of a window somebody asks for.
+enum class Visit {
+  real,      ///< those that find a cell of the input
+  declared,  ///< or one of its declared padding
+  all,
+};
+
 struct WindowAxis {
   Index in = 1;        ///< cells the windows slide over
   Index kernel = 1;    ///< taps of a window; 0 for `adaptive`, where windows differ
@@ -56,6 +78,14 @@ struct WindowAxis {
   constexpr bool is_real(Index cell) const { return cell >= 0 && cell < in; }
   /// True for a cell of the input or of its declared padding; the overhang of `ceil` is neither.
   constexpr bool is_declared(Index cell) const { return cell >= -pad_low && cell < in + pad_high; }
+  constexpr TapRange taps(const Window& window, Visit visit) const {
+    switch (visit) {
+      case Visit::real: return taps_within(window, 0, in);
+      case Visit::declared: return taps_within(window, -pad_low, in + pad_high);
+      case Visit::all: break;
+    }
+    return {0, window.taps};
+  }
 
   friend constexpr bool operator==(const WindowAxis&, const WindowAxis&) = default;
 };
@@ -104,34 +134,49 @@ struct Tap {
   bool declared = false;  ///< inside the input or its declared padding
 };
 
-/// Calls `f(Tap)` for every tap of window `o` (flat, row-major), row-major over the taps.
+/// Calls `f(Tap)` for every tap of window `o` (flat, row-major) that `visit` asks for, row-major
+/// over the taps. The others cost nothing.
 template <class F>
-constexpr void for_each_tap(const Windows& windows, Index o, F&& f) {
+constexpr void for_each_tap(const Windows& windows, Index o, Visit visit, F&& f) {
   const int rank = windows.rank();
   Window window[kMaxSpatialRank] = {};
-  Index taps = 1;
+  TapRange range[kMaxSpatialRank] = {};
+  Index position[kMaxSpatialRank] = {};
+  bool any = true;
   for (int axis = rank - 1; axis >= 0; --axis) {
     const Index out = windows[axis].out;
     window[axis] = windows[axis].window(o % out);
-    taps *= window[axis].taps;
+    range[axis] = windows[axis].taps(window[axis], visit);
+    position[axis] = range[axis].begin;
+    any = any && range[axis].count() > 0;
     o /= out;
   }
-  Index position[kMaxSpatialRank] = {};
-  for (Index tap = 0; tap < taps; ++tap) {
+  while (any) {
     bool real = true;
     bool declared = true;
+    Index tap = 0;
     Index cell = 0;
     for (int axis = 0; axis < rank; ++axis) {
       const Index c = window[axis].cell(position[axis]);
       real = real && windows[axis].is_real(c);
       declared = declared && windows[axis].is_declared(c);
+      tap = tap * window[axis].taps + position[axis];
       cell = real ? cell * windows[axis].in + c : 0;
     }
     f(Tap{.tap = tap, .cell = real ? cell : -1, .declared = declared});
-    for (int axis = rank - 1; axis >= 0 && ++position[axis] == window[axis].taps; --axis) {
-      position[axis] = 0;
+    int axis = rank - 1;
+    while (axis >= 0 && ++position[axis] == range[axis].end) {
+      position[axis] = range[axis].begin;
+      --axis;
     }
+    any = axis >= 0;
   }
+}
+
+/// The same for every tap.
+template <class F>
+constexpr void for_each_tap(const Windows& windows, Index o, F&& f) {
+  for_each_tap(windows, o, Visit::all, f);
 }
 
 /// What a caller asks of one axis, not yet validated.
@@ -208,7 +253,9 @@ constexpr void split_padding(WindowAxis& axis, Index total) {
 }  // namespace detail
 
 /// Windows that slide: o = floor((i + pl + pr - K [+ s - 1])/s) + 1, the bracket with `rule ==
-/// ceil`, where a last window that would start at or beyond i + pl is dropped.
+/// ceil`, where a last window that would start at or beyond i + pl is dropped. So with `ceil` a
+/// window larger than the padded input is one overhanging window, as long as it is so by less than
+/// a stride.
 constexpr ResolvedAxis resolve_sliding(const AxisRequest& request, int axis, ExtentRule rule) {
   ResolvedAxis result{.axis = detail::copy_request(request), .fault = {}};
   result.axis.rule = rule;
@@ -233,15 +280,16 @@ constexpr ResolvedAxis resolve_sliding(const AxisRequest& request, int axis, Ext
   if (!reach.ok()) {
     return {.axis = a, .fault = detail::overflow_on(axis, Argument::padding)};
   }
-  if (span.value() > padded.value()) {
+  const Index room = padded.value() + (rule == ExtentRule::ceil ? a.stride - 1 : 0);
+  if (span.value() > room) {
     result.fault = {.code = ErrorCode::kernel_exceeds_input,
                     .argument = Argument::kernel,
                     .axis = axis,
                     .got = span.value(),
-                    .needed = padded.value()};
+                    .needed = room};
     return result;
   }
-  const Index slack = padded.value() - span.value() + (rule == ExtentRule::ceil ? a.stride - 1 : 0);
+  const Index slack = room - span.value();
   a.out = slack / a.stride + 1;
   if (rule == ExtentRule::ceil && (a.out - 1) * a.stride >= a.in + a.pad_low) {
     --a.out;

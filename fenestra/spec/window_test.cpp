@@ -25,6 +25,11 @@ static_assert(sliding({.in = 5, .kernel = 3, .stride = 3, .pad_low = 1, .pad_hig
 static_assert(sliding({.in = 32, .kernel = 8, .stride = 4}, ExtentRule::floor) == 7);
 static_assert(sliding({.in = 3, .kernel = 2, .stride = 2}, ExtentRule::ceil) == 2);
 static_assert(sliding({.in = 7, .kernel = 3, .stride = 3}, ExtentRule::ceil) == 3);
+static_assert(sliding({.in = 6, .kernel = 7, .stride = 2}, ExtentRule::ceil) == 1);
+static_assert(resolve_sliding({.in = 6, .kernel = 8, .stride = 2}, 0, ExtentRule::ceil)
+                  .fault.code == ErrorCode::kernel_exceeds_input);
+static_assert(resolve_sliding({.in = 6, .kernel = 7, .stride = 2}, 0, ExtentRule::floor)
+                  .fault.code == ErrorCode::kernel_exceeds_input);
 static_assert(sliding({.in = 32, .kernel = 3, .stride = 2, .pad_low = 1, .pad_high = 1},
                       ExtentRule::floor) == 16);
 
@@ -101,11 +106,11 @@ std::vector<Index> taps_from(Index start, const AxisRequest& r) {
 
 /// Starts of all windows. Floor: as long as the window lies inside. Ceil: until one has reached the
 /// last cell, and the last of them goes if it starts behind the input, on the high padding or
-/// beyond.
+/// beyond; a first one that does not lie inside must have left it by less than a stride.
 std::vector<Index> starts_of(const AxisRequest& r, bool ceil) {
   const Index end = static_cast<Index>(list_of_cells(r).size());
   std::vector<Index> starts;
-  if (taps_from(0, r).back() >= end) {
+  if (taps_from(0, r).back() >= end + (ceil ? r.stride - 1 : 0)) {
     return starts;
   }
   for (Index p = 0; ceil || taps_from(p, r).back() < end; p += r.stride) {

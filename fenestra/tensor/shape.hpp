@@ -74,6 +74,21 @@ struct Shape {
   friend constexpr bool operator==(const Shape&, const Shape&) = default;
 };
 
+/// The fault of a shape that no tensor has: `invalid_extent` where an extent is negative,
+/// `overflow` where there are too many elements. After it every product of extents fits.
+constexpr Fault check_elements(Argument argument, const Shape& shape) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] < 0) {
+      return {.code = ErrorCode::invalid_extent,
+              .argument = argument,
+              .axis = axis,
+              .got = shape[axis],
+              .needed = 0};
+    }
+  }
+  return shape.elements() ? Fault{} : Fault{.code = ErrorCode::overflow, .argument = argument};
+}
+
 /// `shape_mismatch` unless the shapes are equal, with the first extents that differ, or the ranks.
 constexpr Fault check_shape(Argument argument, const Shape& got, const Shape& needed) {
   if (got == needed) {

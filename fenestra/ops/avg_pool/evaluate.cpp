@@ -15,7 +15,9 @@ void run_avg_pool(const AvgPoolKernel<T>& kernel,
                   const AvgPoolGeometry& g,
                   const T* in,
                   T* out) {
-  kernel.run({direction, g}, {in, out});
+  if (!g.pool.is_empty()) {
+    kernel.run({direction, g}, {in, out});
+  }
 }
 
 template const AvgPoolKernel<float>& choose_avg_pool(AvgPoolDirection, const AvgPoolGeometry&);

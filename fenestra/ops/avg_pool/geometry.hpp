@@ -33,10 +33,13 @@ struct AvgPoolGeometry {
     if (divisor_override.given) {
       return divisor_override.value;
     }
-    Index count = 0;
-    for_each_tap(pool.windows, o, [&](const Tap& tap) {
-      count += (count_include_pad ? tap.declared : tap.cell >= 0) ? 1 : 0;
-    });
+    const Visit visit = count_include_pad ? Visit::declared : Visit::real;
+    Index count = 1;
+    for (int axis = pool.rank() - 1; axis >= 0; --axis) {
+      const WindowAxis& a = pool.windows[axis];
+      count *= a.taps(a.window(o % a.out), visit).count();
+      o /= a.out;
+    }
     return count;
   }
 

@@ -117,7 +117,7 @@ class AvgSpread {
     divisors_ = carver.take<T>(uniform_ ? 0 : a_.out);
     rows_ = carver.take<const T*>(most_row_links(plan_));
     const Index cells = call_.tiling.columns_per_block * a_.stride;
-    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true));
+    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true, false));
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -437,9 +437,7 @@ const char* refuse_channels(const AvgPoolProblem& problem) {
 }
 
 const char* refuse_rows(const AvgPoolProblem& problem) {
-  return Plan(problem.geometry.pool, false).has_regular_rows()
-             ? nullptr
-             : "bins of unequal size along the last axis";
+  return Plan(problem.geometry.pool, false).refuse_rows();
 }
 
 const char* accept(const AvgPoolProblem&) { return nullptr; }

@@ -65,7 +65,16 @@ struct AvgPool : MeanOverWindows {
     for (int i = 0; i < 49; ++i) {
       arange.push_back(i);
     }
-    return {{.problem = "x=1x1x5 kernel=3 stride=2 padding=1",
+    return {// One window that hangs over: the overhang is not counted, declared padding is.
+            {.problem = "x=1x1x6 kernel=7 stride=2 ceil_mode=true",
+             .inputs = {{1, 2, 3, 4, 5, 6}},
+             .y = {3.5},
+             .y_bar = {6},
+             .bars = {{1, 1, 1, 1, 1, 1}}},
+            {.problem = "x=1x1x4 kernel=7 stride=3 padding=1:0 ceil_mode=true",
+             .inputs = {{1, 2, 3, 4}},
+             .y = {2}},
+            {.problem = "x=1x1x5 kernel=3 stride=2 padding=1",
              .inputs = {{1, 2, 3, 4, 5}},
              .y = {1, 3, 3},
              .y_bar = {3, 6, 9},

@@ -21,10 +21,8 @@ Tensor<T> avg_pool(const Tensor<T>& x, const AvgPoolGeometry& g) {
   T* out = y.mutable_data();
   for_each_window(g.pool, [&](Index n, Index c, Index o) {
     T sum(0);
-    for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
-      if (tap.cell >= 0) {
-        sum = sum + x[g.pool.x_map().at(n, c, tap.cell)];
-      }
+    for_each_tap(g.pool.windows, o, Visit::real, [&](const Tap& tap) {
+      sum = sum + x[g.pool.x_map().at(n, c, tap.cell)];
     });
     const Index divisor = g.divisor(o);
     if (divisor != 0) {
@@ -46,10 +44,7 @@ Tensor<T> avg_pool_vjp(const Tensor<T>& y_bar, const AvgPoolGeometry& g) {
       return;
     }
     const T share = y_bar[g.pool.y_map().at(n, c, o)] / from_index<T>(divisor);
-    for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
-      if (tap.cell < 0) {
-        return;
-      }
+    for_each_tap(g.pool.windows, o, Visit::real, [&](const Tap& tap) {
       T& cell = out[g.pool.x_map().at(n, c, tap.cell)];
       cell = cell + share;
     });

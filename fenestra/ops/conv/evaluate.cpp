@@ -2,11 +2,71 @@
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv/kernels.hpp>
 
+#include <algorithm>
+
 namespace fenestra {
+
+namespace {
+
+/// The geometry as kernels see it: one window slides nowhere, and one tap has no next. What they
+/// keep and walk by stride and dilation is then what windows need.
+ConvGeometry for_kernels(ConvGeometry g) {
+  for (int axis = 0; axis < g.rank(); ++axis) {
+    WindowAxis& a = g.windows.axes[axis];
+    a.stride = a.out == 1 ? 1 : a.stride;
+    a.dilation = a.kernel == 1 ? 1 : a.dilation;
+  }
+  return g;
+}
+
+/// Why only the specification takes a problem, or null. Kernels walk the extent that windows span
+/// and keep tables by stride, which padding, strides and dilations can make far larger than what is
+/// there to compute.
+const char* refuse_sparse(const ConvGeometry& g) {
+  constexpr Index kFactor = 16;
+  constexpr Index kFree = 1024;
+  constexpr Index kLongStride = 64;       // below, tables are small whatever the kernel
+  constexpr Index kLongestStride = 4096;  // above, tables are never worth their memory
+  const Index cells = g.in_channels * g.windows.in_cells();
+  const Index products = g.out_channels * g.windows.out_cells() * g.group_in() * g.windows.taps();
+  for (int axis = 0; axis < g.rank(); ++axis) {
+    const WindowAxis& a = g.windows[axis];
+    const Index spanned = (a.out - 1) * a.stride + a.span();
+    if (spanned / kFactor > a.in + a.out + kFree) {
+      return "windows span far more than the input";
+    }
+    if (a.stride >= kLongStride && a.stride / kFactor >= a.span() &&
+        (products <= cells / 8 || a.stride >= kLongestStride)) {
+      return "windows leave nearly all of the input out";
+    }
+  }
+  return nullptr;
+}
+
+/// Fills what has no term in it, and says whether that was all.
+template <class T>
+bool is_done(ConvDirection direction, const ConvGeometry& g, T* out) {
+  const bool has_terms = g.batch > 0;
+  switch (direction) {
+    case ConvDirection::forward: return !has_terms || g.out_channels == 0;
+    case ConvDirection::input_grad: return !has_terms || g.in_channels == 0;
+    case ConvDirection::weight_grad: break;
+  }
+  const Index weights = g.w_shape().elements().value_or(0);
+  if (!has_terms) {
+    std::fill_n(out, weights, T(0));
+  }
+  return !has_terms || weights == 0;
+}
+
+}  // namespace
 
 template <KernelScalar T>
 const ConvKernel<T>& choose_conv(ConvDirection direction, const ConvGeometry& g) {
-  return kernels::choose(conv_candidates<T>(), {direction, g});
+  const ConvGeometry seen = for_kernels(g);
+  const auto candidates = conv_candidates<T>();
+  return refuse_sparse(seen) == nullptr ? kernels::choose(candidates, {direction, seen})
+                                        : candidates.back();
 }
 
 template <KernelScalar T>
@@ -17,7 +77,9 @@ void run_conv(const ConvKernel<T>& kernel,
               const T* rhs,
               const T* bias,
               T* out) {
-  kernel.run({direction, g}, {lhs, rhs, bias, out});
+  if (!is_done(direction, g, out)) {
+    kernel.run({direction, for_kernels(g)}, {lhs, rhs, bias, out});
+  }
 }
 
 template const ConvKernel<float>& choose_conv(ConvDirection, const ConvGeometry&);
@@ -39,9 +101,12 @@ template void run_conv(const ConvKernel<double>&,
 
 std::vector<KernelChoice> conv_kernels(const ConvGeometry& g) {
   std::vector<KernelChoice> choices;
+  const ConvGeometry seen = for_kernels(g);
+  const char* sparse = refuse_sparse(seen);
   const auto list = [&](const auto& candidates, ConvDirection direction) {
     kernels::for_each_candidate(
-        candidates, {direction, g}, [&](std::string_view name, const char* refusal) {
+        candidates, {direction, seen}, [&](std::string_view name, const char* refusal) {
+          refusal = sparse != nullptr && name != candidates.back().name ? sparse : refusal;
           choices.push_back({std::string(ConvPrimitive::direction_name(direction)),
                              std::string(name),
                              refusal != nullptr ? refusal : ""});

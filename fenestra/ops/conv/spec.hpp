@@ -23,10 +23,8 @@ void for_each_conv_term(const ConvGeometry& g, Index n, Index co, Index o, F&& f
   const Index group = co / g.group_out();
   for (Index w_ci = 0; w_ci < g.group_in(); ++w_ci) {
     const Index ci = group * g.group_in() + w_ci;
-    for_each_tap(g.windows, o, [&](const Tap& tap) {
-      if (tap.cell >= 0) {
-        f(g.x_map().at(n, ci, tap.cell), g.w_map().at(co, w_ci, tap.tap));
-      }
+    for_each_tap(g.windows, o, Visit::real, [&](const Tap& tap) {
+      f(g.x_map().at(n, ci, tap.cell), g.w_map().at(co, w_ci, tap.tap));
     });
   }
 }
@@ -34,9 +32,10 @@ void for_each_conv_term(const ConvGeometry& g, Index n, Index co, Index o, F&& f
 /// Calls f(n, co, o) for every cell of y.
 template <class F>
 void for_each_conv_output(const ConvGeometry& g, F&& f) {
-  for (Index n = 0; n < g.batch; ++n) {
+  const Index cells = g.windows.out_cells();
+  for (Index n = 0; n < (g.out_channels > 0 ? g.batch : 0); ++n) {
     for (Index co = 0; co < g.out_channels; ++co) {
-      for (Index o = 0; o < g.windows.out_cells(); ++o) {
+      for (Index o = 0; o < cells; ++o) {
         f(n, co, o);
       }
     }
@@ -96,7 +95,7 @@ template <Scalar T>
 Tensor<T> channel_sum(const Tensor<T>& y_bar, const ActivationMap& map) {
   Tensor<T> b_bar(Shape{map.channels});
   T* out = b_bar.mutable_data();
-  for (Index n = 0; n < map.batch; ++n) {
+  for (Index n = 0; n < (map.channels > 0 ? map.batch : 0); ++n) {
     for (Index c = 0; c < map.channels; ++c) {
       for (Index cell = 0; cell < map.cells; ++cell) {
         out[c] = out[c] + y_bar[map.at(n, c, cell)];
@@ -110,7 +109,7 @@ Tensor<T> channel_sum(const Tensor<T>& y_bar, const ActivationMap& map) {
 template <Scalar T>
 void add_channel(Tensor<T>& y, const Tensor<T>& b, const ActivationMap& map) {
   T* out = y.mutable_data();
-  for (Index n = 0; n < map.batch; ++n) {
+  for (Index n = 0; n < (map.channels > 0 ? map.batch : 0); ++n) {
     for (Index c = 0; c < map.channels; ++c) {
       for (Index cell = 0; cell < map.cells; ++cell) {
         const Index i = map.at(n, c, cell);

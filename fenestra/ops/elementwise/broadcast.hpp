@@ -46,7 +46,8 @@ constexpr Fault check_broadcast(const Shape& a, const Shape& b) {
   return {.code = ErrorCode::shape_mismatch, .got = axis.b, .needed = axis.a};
 }
 
-/// The broadcast shape of `a` and `b`; throws `shape_mismatch` with both shapes and the axis.
+/// The broadcast shape of `a` and `b`; throws `shape_mismatch` with both shapes and the axis, and
+/// `overflow` where the result is too large.
 constexpr Shape broadcast_shape(std::string_view op, const Shape& a, const Shape& b) {
   if (const Fault fault = check_broadcast(a, b)) {
     throw Error(std::string(op),
@@ -60,6 +61,13 @@ constexpr Shape broadcast_shape(std::string_view op, const Shape& a, const Shape
   for (int back = a.rank() > b.rank() ? a.rank() : b.rank(); back > 0; --back) {
     const BroadcastAxis axis = broadcast_axis(a, b, back);
     result.push_back(axis.a == 1 ? axis.b : axis.a);
+  }
+  if (const Fault fault = check_elements(Argument::none, result)) {
+    throw Error(std::string(op),
+                fault,
+                std::string(op) + ": a = " + to_string(a) + ", b = " + to_string(b) + " meet in " +
+                    to_string(result) +
+                    ", which no tensor has\n  fix: extents from 0 on, and at most 2^53 elements");
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/random_shape.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/spec/problem.hpp>
 
 #include <array>
@@ -122,6 +123,7 @@ struct Elementwise : EngineOperator<Elementwise> {
       *constants[i] = problem.real(keys[i], 1);
     }
     problem.finish(name);
+    require_elements(name, "x", Argument::x, g.a);
     if (g.unary.f == UnaryFunction::clip) {
       require_clip_bounds(g.unary.a, g.unary.b);
     }

@@ -4,6 +4,7 @@
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/loss/loss.hpp>
 #include <fenestra/ops/random_shape.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/spec/problem.hpp>
 
 #include <functional>
@@ -55,6 +56,7 @@ struct Loss : EngineOperator<Loss> {
           static_cast<Reduction>(problem.choice("reduction", detail::kReductionNames));
     }
     problem.finish(name);
+    require_elements(name, "x", Argument::x, g.x);
     return g;
   }
   static std::vector<KnownAnswer> answers() {

@@ -11,7 +11,9 @@ const LpKernel<T>& choose_lp_pool(const LpPoolGeometry& g) {
 
 template <KernelScalar T>
 void run_lp_pool(const LpKernel<T>& kernel, const LpPoolGeometry& g, const T* x, T* out) {
-  kernel.run({g}, {x, out});
+  if (!g.pool.is_empty()) {
+    kernel.run({g}, {x, out});
+  }
 }
 
 template const LpKernel<float>& choose_lp_pool(const LpPoolGeometry&);

@@ -190,9 +190,7 @@ const char* refuse_rows(const LpProblem& problem) {
   if (const char* reason = refuse_power(problem)) {
     return reason;
   }
-  return Plan(problem.geometry.pool, false).has_regular_rows()
-             ? nullptr
-             : "bins of unequal size along the last axis";
+  return Plan(problem.geometry.pool, false).refuse_rows();
 }
 
 const char* accept(const LpProblem&) { return nullptr; }

@@ -23,6 +23,11 @@ struct LpPool : PoolOperator<LpPoolGeometry> {
              .y = {5, 12},
              .y_bar = {5, 1},
              .bars = {{3, 4, 1}}},
+            {.problem = "x=1x1x2 kernel=4 stride=3 ceil_mode=true p=2",
+             .inputs = {{3, 4}},
+             .y = {5},
+             .y_bar = {5},
+             .bars = {{3, 4}}},
             {.problem = "x=1x1x3 kernel=3 p=1",
              .inputs = {{1, -2, 0}},
              .y = {3},
@@ -77,7 +82,7 @@ struct LpPool : PoolOperator<LpPoolGeometry> {
     spec::for_each_window(g.pool, [&](Index n, Index c, Index o) {
       long double sum = 0;
       long double cells = 0;
-      for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
+      for_each_tap(g.pool.windows, o, Visit::real, [&](const Tap& tap) {
         if (tap.cell < 0) {
           return;
         }

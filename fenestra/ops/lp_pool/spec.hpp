@@ -36,10 +36,8 @@ template <Field T>
 T lp_window(const Tensor<T>& x, const LpPoolGeometry& g, Index n, Index c, Index o) {
   const T p = from_double<T>(g.p);
   T sum(0);
-  for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
-    if (tap.cell >= 0) {
-      sum = sum + power(scalar_abs(x[g.pool.x_map().at(n, c, tap.cell)]), p);
-    }
+  for_each_tap(g.pool.windows, o, Visit::real, [&](const Tap& tap) {
+    sum = sum + power(scalar_abs(x[g.pool.x_map().at(n, c, tap.cell)]), p);
   });
   return sum == T(0) ? sum : power(sum, T(1) / p);
 }
@@ -74,10 +72,7 @@ Tensor<T> lp_pool_vjp(const Tensor<T>& x, const Tensor<T>& y_bar, const LpPoolGe
   for_each_window(g.pool, [&](Index n, Index c, Index o) {
     const T y = lp_window(x, g, n, c, o);
     const T& seed = y_bar[g.pool.y_map().at(n, c, o)];
-    for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
-      if (tap.cell < 0) {
-        return;
-      }
+    for_each_tap(g.pool.windows, o, Visit::real, [&](const Tap& tap) {
       const Index i = g.pool.x_map().at(n, c, tap.cell);
       out[i] = out[i] + seed * lp_slope(x[i], y, p);
     });
@@ -95,10 +90,7 @@ Tensor<T> lp_pool_jvp(const Tensor<T>& x, const Tensor<T>& x_dot, const LpPoolGe
   for_each_window(g.pool, [&](Index n, Index c, Index o) {
     const T y = lp_window(x, g, n, c, o);
     T sum(0);
-    for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
-      if (tap.cell < 0) {
-        return;
-      }
+    for_each_tap(g.pool.windows, o, Visit::real, [&](const Tap& tap) {
       const Index i = g.pool.x_map().at(n, c, tap.cell);
       sum = sum + lp_slope(x[i], y, p) * x_dot[i];
     });

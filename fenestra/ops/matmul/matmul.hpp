@@ -7,6 +7,7 @@
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 
 #include <string>
@@ -125,6 +126,14 @@ constexpr MatMulGeometry matmul_geometry(const Shape& a,
   }
   g.y.push_back(options.transpose_a ? last(a, 1) : last(a, 2));
   g.y.push_back(options.transpose_b ? last(b, 2) : last(b, 1));
+  require_elements("matmul", "a", Argument::none, a);
+  require_elements("matmul", "b", Argument::none, b);
+  require_elements("matmul", "the product of a and b", Argument::none, g.y);
+  Shape work = g.y;
+  if (work.rank() < kMaxRank) {
+    work.push_back(g.depth());
+    require_elements("matmul", "the multiply-adds of a and b", Argument::none, work);
+  }
   return g;
 }
 
@@ -306,6 +315,15 @@ constexpr void require_linear(const Shape& x, const Shape& w, const Shape* b) {
       text += "x has " + got + " features, w takes " + needed + "\n  fix: make the last axes equal";
   }
   throw Error("linear", fault, text);
+}
+
+/// The shape of linear(x, w); throws where it, x or w has too many elements.
+constexpr Shape linear_shape(const Shape& x, const Shape& w) {
+  Shape y = matmul_geometry(as_row(x), w, {.transpose_b = true}).y;
+  if (x.rank() == 1) {
+    y = Shape{w[0]};
+  }
+  return y;
 }
 
 /// Any leading axes, none included.

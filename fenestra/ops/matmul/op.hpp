@@ -126,9 +126,7 @@ struct Matmul : EngineOperator<Matmul> {
   static TensorInfo output(const Geometry& g) {
     if (g.linear) {
       detail::require_linear(g.a, g.b, nullptr);
-      Shape y = g.a;
-      y[y.rank() - 1] = g.b[0];
-      return {"y", y};
+      return {"y", detail::linear_shape(g.a, g.b)};
     }
     return {"y", resolve_matmul(g.a, g.b, g.options).y};
   }

@@ -17,7 +17,9 @@ void run_max_pool(const MaxPoolKernel<T>& kernel,
                   const WinnerTap* winners_in,
                   T* out,
                   WinnerTap* winners_out) {
-  kernel.run({direction, g}, {in, winners_in, out, winners_out});
+  if (!g.pool.is_empty()) {
+    kernel.run({direction, g}, {in, winners_in, out, winners_out});
+  }
 }
 
 template const MaxPoolKernel<float>& choose_max_pool(MaxPoolDirection, const MaxPoolGeometry&);

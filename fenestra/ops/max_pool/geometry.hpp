@@ -24,6 +24,11 @@ struct MaxPoolGeometry {
   PoolGeometry pool;
   PadCells pad_cells = PadCells::ignore;
 
+  /// The taps that take part: real cells, and declared padding where it counts as zeros.
+  constexpr Visit visit() const {
+    return pad_cells == PadCells::zero ? Visit::declared : Visit::real;
+  }
+
   friend constexpr bool operator==(const MaxPoolGeometry&, const MaxPoolGeometry&) = default;
 };
 

@@ -461,7 +461,7 @@ class MaxScatterDirect {
       sources = carver.take<Source>(most_row_links(call_.plan) * a_.kernel);
     }
     const Index cells = call_.tiling.columns_per_block * a_.stride;
-    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true));
+    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true, false));
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -829,9 +829,7 @@ const char* refuse_rows(const MaxPoolProblem& problem) {
   if (problem.direction == MaxPoolDirection::gather) {
     return "forward and scatter only";
   }
-  return Plan(problem.geometry.pool, false).has_regular_rows()
-             ? nullptr
-             : "bins of unequal size along the last axis";
+  return Plan(problem.geometry.pool, false).refuse_rows();
 }
 
 const char* refuse_generic(const MaxPoolProblem& problem) {
@@ -894,14 +892,18 @@ void run_gather(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) 
                  [&](Index b, Index e) { run_positions(plan, kGenericPlanes, b, e, visit); });
     return;
   }
-  Index distance[kNoWinner + 1] = {};
+  // Taps and windows far outside the input have distances that may not fit, but never those of a
+  // winner: unsigned numbers wrap around and come back.
+  using Wrapping = std::uint64_t;
+  const auto wrapping = [](Index n) { return static_cast<Wrapping>(n); };
+  Wrapping distance[kNoWinner + 1] = {};
   const Index taps = std::min<Index>(plan.windows.taps(), kNoWinner);
   for (Index tap = 0; tap < taps; ++tap) {
     Index rest = tap;
     Index pitch = plan.inner;
     for (int axis = plan.windows.rank() - 1; axis >= 0; --axis) {
       const WindowAxis& a = plan.windows[axis];
-      distance[tap] += rest % a.kernel * a.dilation * pitch;
+      distance[tap] += wrapping(rest % a.kernel * a.dilation) * wrapping(pitch);
       rest /= a.kernel;
       pitch *= a.in;
     }
@@ -911,21 +913,22 @@ void run_gather(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) 
     for (Index i = begin; i < end; ++i) {
       const Index plane = i / plan.dest_rows();
       Index row = i % plan.dest_rows();
-      Index first = -last.pad_low * plan.inner;
+      Wrapping first = wrapping(-last.pad_low) * wrapping(plan.inner);
       Index pitch = plan.source_row_size();
       for (int axis = plan.outer_axes() - 1; axis >= 0; --axis) {
         const WindowAxis& a = plan.windows[axis];
-        first += a.window(row % a.out).first * pitch;
+        first += wrapping(a.window(row % a.out).first) * wrapping(pitch);
         row /= a.out;
         pitch *= a.in;
       }
       const T* x = args.in + plane * plan.source_plane_size();
       const WinnerTap* winners = args.winners_in + i * plan.dest_row_size();
       T* y = args.out + i * plan.dest_row_size();
-      for (Index o = 0; o < last.out; ++o, first += last.stride * plan.inner) {
+      for (Index o = 0; o < last.out; ++o) {
         for (Index c = 0; c < plan.inner; ++c, ++winners, ++y) {
-          *y = *winners == kNoWinner ? T(0) : x[first + c + distance[*winners]];
+          *y = *winners == kNoWinner ? T(0) : x[first + wrapping(c) + distance[*winners]];
         }
+        first += wrapping(last.stride) * wrapping(plan.inner);
       }
     }
   };
@@ -949,7 +952,7 @@ void run_spec(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
   const auto each_tap = [&](const auto& f) {
     spec::for_each_window(g.pool, [&](Index n, Index c, Index o) {
       const Index at = g.pool.y_map().at(n, c, o);
-      for_each_tap(g.pool.windows, o, [&](const Tap& tap) { f(at, tap); });
+      for_each_tap(g.pool.windows, o, Visit::real, [&](const Tap& tap) { f(at, tap); });
     });
   };
   if (problem.direction == MaxPoolDirection::forward) {
@@ -959,7 +962,7 @@ void run_spec(const MaxPoolProblem& problem, const MaxPoolArguments<T>& args) {
     if (args.winners_out != nullptr) {
       std::fill_n(args.winners_out, indices.size(), kNoWinner);
       each_tap([&](Index at, const Tap& tap) {
-        if (tap.cell >= 0 && tap.cell == indices[at]) {
+        if (tap.cell == indices[at]) {
           args.winners_out[at] = static_cast<WinnerTap>(tap.tap);
         }
       });

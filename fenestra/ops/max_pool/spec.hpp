@@ -24,11 +24,8 @@ void max_pool_indices(const T* x, const MaxPoolGeometry& g, Index* out) {
   for_each_window(g.pool, [&](Index n, Index c, Index o) {
     const T* best = nullptr;
     Index winner = kNowhere;
-    for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
+    for_each_tap(g.pool.windows, o, g.visit(), [&](const Tap& tap) {
       const bool real = tap.cell >= 0;
-      if (!real && (g.pad_cells == PadCells::ignore || !tap.declared)) {
-        return;
-      }
       const T* candidate = real ? x + g.pool.x_map().at(n, c, tap.cell) : &zero;
       if (best != nullptr && !beats(*candidate, *best)) {
         return;
@@ -60,11 +57,8 @@ Tensor<T> max_pool(const Tensor<T>& x, const MaxPoolGeometry& g) {
     for_each_window(g.pool, [&](Index n, Index c, Index o) {
       bool any = false;
       T best(0);
-      for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
+      for_each_tap(g.pool.windows, o, g.visit(), [&](const Tap& tap) {
         const bool real = tap.cell >= 0;
-        if (!real && (g.pad_cells == PadCells::ignore || !tap.declared)) {
-          return;
-        }
         const T candidate = real ? x[g.pool.x_map().at(n, c, tap.cell)] : T(0);
         best = any ? scalar_max(best, candidate) : candidate;
         any = true;

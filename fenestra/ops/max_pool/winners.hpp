@@ -41,11 +41,11 @@ enum class MaxPoolDirection {
 inline void expand_winners(const WinnerTap* taps, const PoolGeometry& g, Index* out) {
   const ActivationMap map = g.y_map();
   std::fill_n(out, map.batch * map.channels * map.cells, spec::kNowhere);
+  if (map.batch == 0 || map.channels == 0) {
+    return;
+  }
   for (Index o = 0; o < map.cells; ++o) {
-    for_each_tap(g.windows, o, [&](const Tap& tap) {
-      if (tap.cell < 0) {
-        return;
-      }
+    for_each_tap(g.windows, o, Visit::real, [&](const Tap& tap) {
       for (Index n = 0; n < map.batch; ++n) {
         for (Index c = 0; c < map.channels; ++c) {
           const Index i = map.at(n, c, o);

@@ -15,7 +15,9 @@ struct LastWriters {
   MaxUnpoolGeometry g;
 
   Shape result_shape() const { return g.x_shape(); }
-  std::size_t scratch_bytes() const { return static_cast<std::size_t>(g.y_map().cells); }
+  std::size_t scratch_bytes() const {
+    return g.batch == 0 || g.channels == 0 ? 0 : static_cast<std::size_t>(g.y_map().cells);
+  }
   void run(const Selection& indices, Index* out, void* scratch) const {
     std::copy_n(indices.indices().data(), indices.indices().size(), out);
     spec::drop_overwritten(out, g, static_cast<std::uint8_t*>(scratch));

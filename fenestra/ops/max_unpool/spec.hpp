@@ -24,7 +24,7 @@ namespace fenestra::spec {
 /// room for the cells of y.
 inline void drop_overwritten(Index* indices, const MaxUnpoolGeometry& g, std::uint8_t* taken) {
   const ActivationMap map = g.x_map();
-  for (Index n = 0; n < map.batch; ++n) {
+  for (Index n = 0; n < (map.channels > 0 ? map.batch : 0); ++n) {
     for (Index c = 0; c < map.channels; ++c) {
       std::fill_n(taken, g.y_map().cells, std::uint8_t{0});
       for (Index i = map.cells - 1; i >= 0; --i) {
@@ -46,6 +46,9 @@ inline void drop_overwritten(Index* indices, const MaxUnpoolGeometry& g, std::ui
 inline Tensor<Index> last_writers(const Tensor<Index>& indices, const MaxUnpoolGeometry& g) {
   require_shape("max_unpool", "indices", indices, g.x_shape());
   Tensor<Index> result = indices;
+  if (result.size() == 0) {
+    return result;
+  }
   Index* out = result.mutable_data();
   const ActivationMap map = g.x_map();
   const Index cells = g.y_map().cells;

@@ -7,6 +7,7 @@
 
 #include <fenestra/base/error.hpp>
 #include <fenestra/ops/geometry.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/shape.hpp>
 
@@ -57,6 +58,8 @@ struct NormGeometry {
   double eps = 0;
   NormRuns runs;
 
+  /// Nothing to normalise, and so nothing that a result could depend on.
+  constexpr bool is_empty() const { return x.elements() == 0; }
   Index stat_cells() const { return stat.elements().value_or(0); }
   Index affine_cells() const { return affine.elements().value_or(0); }
   /// Whether one affine pair belongs to one group, so that gamma leaves the sums over the group.
@@ -92,6 +95,9 @@ constexpr Fault check_norm(const Shape& x, double eps) {
     return {
         .code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank(), .needed = 2};
   }
+  if (const Fault fault = check_elements(Argument::x, x)) {
+    return fault;
+  }
   return check_eps(eps);
 }
 constexpr Fault check_group_count(Index channels, Index groups) {
@@ -122,6 +128,9 @@ constexpr ActivationMap norm_map(const Shape& x, Layout layout) {
   std::string text = name + ": x = " + to_string(x);
   const std::string got = std::to_string(fault.got);
   const std::string needed = std::to_string(fault.needed);
+  if (fault.argument == Argument::x && fault.code != ErrorCode::rank_mismatch) {
+    require_elements(op, "x", Argument::x, x);
+  }
   if (fault.argument == Argument::groups) {
     text += " has " + needed + " channels, groups = " + got +
             "\n  fix: a number of groups that divides the channels";
@@ -230,6 +239,9 @@ constexpr Resolved<NormGeometry> resolve_layer_norm(const Shape& x, int axes, do
              .argument = Argument::x,
              .got = axes,
              .needed = x.rank()}};
+  }
+  if (const Fault fault = check_elements(Argument::x, x)) {
+    return {{}, fault};
   }
   NormGeometry g;
   g.x = x;

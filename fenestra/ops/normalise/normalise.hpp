@@ -117,6 +117,9 @@ struct NormVariancePrimitive {
   constexpr Shape result_shape(const Shape&) const { return g.stat; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (result_shape({}).elements().value_or(0) == 0) {
+      return;
+    }
     if constexpr (KernelScalar<T>) {
       norm_variance_kernel(g, in[0].data(), in[1].data(), out);
     } else {
@@ -161,6 +164,9 @@ struct NormSumsPrimitive {
   }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (result_shape({}).elements().value_or(0) == 0) {
+      return;
+    }
     if constexpr (KernelScalar<T>) {
       norm_sums_kernel(g, over_affine, in[0].data(), in[1].data(), in[2].data(), in[3].data(), out);
     } else {
@@ -211,6 +217,9 @@ struct NormInputGradPrimitive {
   constexpr Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (result_shape({}).elements().value_or(0) == 0) {
+      return;
+    }
     if constexpr (KernelScalar<T>) {
       norm_input_grad_kernel(g,
                              in[0].data(),
@@ -276,6 +285,9 @@ struct NormalisePrimitive {
   constexpr Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (result_shape({}).elements().value_or(0) == 0) {
+      return;
+    }
     if constexpr (KernelScalar<T>) {
       const bool affine = in.size() > 3;
       normalise_kernel(g,
@@ -461,14 +473,19 @@ constexpr CommonValue<X, G, B> group_norm(
     const X& x, Index groups, const G& gamma, const B& beta, const NormOptions& options = {}) {
   using V = CommonValue<X, G, B>;
   const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
-  std::vector<V> in = detail::norm_inputs(g, V(x));
+  std::vector<V> in;
+  if (g.is_empty()) {
+    detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
+    return V(x);
+  }
+  in = detail::norm_inputs(g, V(x));
   detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
   return detail::normalised(g, in, false);
 }
 template <Value V>
 constexpr V group_norm(const V& x, Index groups, const NormOptions& options = {}) {
   const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
-  return detail::normalised(g, detail::norm_inputs(g, x), false);
+  return g.is_empty() ? x : detail::normalised(g, detail::norm_inputs(g, x), false);
 }
 
 /// Statistics over the trailing axes that gamma and beta have.
@@ -479,7 +496,12 @@ constexpr CommonValue<X, G, B> layer_norm(const X& x,
                                           double eps = 1e-5) {
   using V = CommonValue<X, G, B>;
   const NormGeometry g = layer_norm_geometry(x.shape(), gamma.shape().rank(), eps);
-  std::vector<V> in = detail::norm_inputs(g, V(x));
+  std::vector<V> in;
+  if (g.is_empty()) {
+    detail::add_parameters("layer_norm", g, V(gamma), V(beta), in);
+    return V(x);
+  }
+  in = detail::norm_inputs(g, V(x));
   detail::add_parameters("layer_norm", g, V(gamma), V(beta), in);
   return detail::normalised(g, in, false);
 }
@@ -487,7 +509,7 @@ constexpr CommonValue<X, G, B> layer_norm(const X& x,
 template <Value V>
 constexpr V layer_norm(const V& x, int axes = 1, double eps = 1e-5) {
   const NormGeometry g = layer_norm_geometry(x.shape(), axes, eps);
-  return detail::normalised(g, detail::norm_inputs(g, x), false);
+  return g.is_empty() ? x : detail::normalised(g, detail::norm_inputs(g, x), false);
 }
 
 }  // namespace fenestra

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <fenestra/ops/apply.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/ops/resize/axis_map.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/spec/options.hpp>
@@ -154,6 +155,7 @@ constexpr void check_pad_side(const PadGeometry& g, int axis, std::string_view s
 constexpr PadGeometry resolve_pad(const Shape& x,
                                   std::span<const LowHigh> padding,
                                   const PadOptions& options) {
+  require_elements("pad", "x", Argument::x, x);
   PadGeometry g;
   g.x = x;
   g.mode = options.mode;
@@ -223,6 +225,9 @@ struct PadPrimitive {
   AxisSteps<T> steps() const {
     Shape shape = g.x;
     AxisSteps<T> result{{}, shape.elements().value_or(0), false};
+    if (result.size == 0) {
+      return result;
+    }
     for (int axis = g.x.rank() - 1; axis >= 0; --axis) {
       if (g.pads(axis)) {
         result.steps.emplace_back(shape, axis, g.map(axis), false);
@@ -270,6 +275,9 @@ struct PadAdjointPrimitive {
   AxisSteps<T> steps() const {
     Shape shape = g.y();
     AxisSteps<T> result{{}, shape.elements().value_or(0), true};
+    if (result.size == 0) {
+      return result;
+    }
     for (int axis = 0; axis < g.x.rank(); ++axis) {
       if (g.pads(axis)) {
         result.steps.emplace_back(shape, axis, g.map(axis), true);

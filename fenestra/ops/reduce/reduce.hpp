@@ -5,6 +5,7 @@
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/spec/options.hpp>
 
@@ -32,6 +33,7 @@ struct ReducedShape {
 constexpr ReducedShape reduced_shape(std::string_view op,
                                      const Shape& shape,
                                      const AxisList& axes) {
+  require_elements(op, "x", Argument::x, shape);
   std::array<bool, kMaxRank> reduced{};
   reduced.fill(axes.empty());
   for (const int axis : axes) {

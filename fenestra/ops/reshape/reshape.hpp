@@ -4,6 +4,7 @@
 
 #include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/geometry.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <string>
@@ -43,6 +44,9 @@ struct ReshapePrimitive {
 /// hold the elements of `x`.
 constexpr Resolved<Shape> resolve_reshape(const Shape& x, const Shape& shape) {
   Shape to = shape;
+  if (const Fault fault = check_elements(Argument::x, x)) {
+    return {to, fault};
+  }
   int open = -1;
   Checked known = 1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -69,6 +73,7 @@ constexpr Resolved<Shape> resolve_reshape(const Shape& x, const Shape& shape) {
 constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
   const auto [to, fault] = resolve_reshape(x, shape);
   if (fault) {
+    require_elements("reshape", "x", Argument::x, x);
     throw Error("reshape",
                 fault,
                 "reshape: x = " + to_string(x) + " has " + std::to_string(fault.got) +

@@ -102,6 +102,21 @@ struct ResizeGeometry {
     return a.in == a.out && a.step.num == a.step.den;
   }
   AxisMap map(int axis) const;
+  /// The axes that change, in the order in which a resize takes them: those that shrink before
+  /// those that grow, so that nothing between is larger than both ends; of either kind the last
+  /// first, since the map without contiguous runs then sees the fewest cells.
+  std::vector<int> changing_axes() const {
+    std::vector<int> order;
+    for (const bool shrinking : {true, false}) {
+      for (int axis = rank() - 1; axis >= 0; --axis) {
+        const ResizeAxis& a = axes[static_cast<std::size_t>(axis)];
+        if (!keeps(axis) && (a.out < a.in) == shrinking) {
+          order.push_back(axis);
+        }
+      }
+    }
+    return order;
+  }
   friend bool operator==(const ResizeGeometry&, const ResizeGeometry&) = default;
 
  private:
@@ -244,6 +259,12 @@ constexpr ResizeGeometry resize_geometry(const Shape& x,
                  std::to_string(listed) + " values for " + std::to_string(rank) + " spatial axes",
                  "one value for all axes, or " + std::to_string(rank));
   }
+  if (input.fault || !x.elements()) {
+    throw_resize(input.fault ? input.fault : kTooLarge,
+                 where(),
+                 "the number of elements is negative or too large",
+                 "other extents");
+  }
   ResizeGeometry g;
   g.batched = input.geometry.batched;
   g.batch = input.geometry.batch;
@@ -309,11 +330,8 @@ constexpr ResizeGeometry resize_geometry(const Shape& x,
                    "a smaller " + name());
     }
   }
-  if (input.fault || !g.x_shape().elements() || !g.y_shape().elements()) {
-    throw_resize(input.fault ? input.fault : kTooLarge,
-                 where(),
-                 "the number of elements is negative or too large",
-                 "other extents");
+  if (!g.y_shape().elements()) {
+    throw_resize(kTooLarge, where(), "the number of output cells is too large", "smaller extents");
   }
   return g;
 }

@@ -20,16 +20,15 @@ struct ResizePrimitive {
   ResizeGeometry g;
 
   constexpr Shape result_shape(const Shape&) const { return g.y_shape(); }
-  /// The last axis first: where an image grows, the map without contiguous runs sees the fewest
-  /// cells.
   template <class T>
   AxisSteps<T> steps() const {
     Shape shape = g.x_shape();
     AxisSteps<T> result{{}, shape.elements().value_or(0), false};
-    for (int axis = g.rank() - 1; axis >= 0; --axis) {
-      if (!g.keeps(axis)) {
-        result.steps.emplace_back(shape, g.tensor_axis(axis), g.map(axis), false);
-      }
+    if (result.size == 0) {
+      return result;
+    }
+    for (const int axis : g.changing_axes()) {
+      result.steps.emplace_back(shape, g.tensor_axis(axis), g.map(axis), false);
     }
     return result;
   }
@@ -61,10 +60,12 @@ struct ResizeAdjointPrimitive {
   AxisSteps<T> steps() const {
     Shape shape = g.y_shape();
     AxisSteps<T> result{{}, shape.elements().value_or(0), true};
-    for (int axis = 0; axis < g.rank(); ++axis) {
-      if (!g.keeps(axis)) {
-        result.steps.emplace_back(shape, g.tensor_axis(axis), g.map(axis), true);
-      }
+    if (result.size == 0) {
+      return result;
+    }
+    const std::vector<int> order = g.changing_axes();
+    for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
+      result.steps.emplace_back(shape, g.tensor_axis(*axis), g.map(*axis), true);
     }
     return result;
   }

@@ -7,6 +7,7 @@
 #include <fenestra/base/checked.hpp>
 #include <fenestra/base/error.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/tensor/shape.hpp>
 
 #include <span>
@@ -73,6 +74,7 @@ constexpr Region whole_region(const Shape& shape) {
 constexpr Region resolve_region(std::string_view op,
                                 const Shape& shape,
                                 std::span<const AxisRange> ranges) {
+  require_elements(op, "x", Argument::x, shape);
   Region region = whole_region(shape);
   unsigned seen = 0;
   for (const AxisRange& range : ranges) {
@@ -111,7 +113,7 @@ constexpr Region resolve_region(std::string_view op,
       const bool begins_inside = range.begin >= 0 && range.begin < extent;
       const Index most = !begins_inside ? 0
                                         : (range.step > 0 ? (extent - 1 - range.begin) / range.step
-                                                          : range.begin / -range.step) +
+                                                          : -(range.begin / range.step)) +
                                               1;
       throw Error(
           std::string(op),
@@ -145,7 +147,8 @@ inline StridedRegion strided(const Shape& shape, const Region& region) {
   Index stride = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     result.offset += region.begin[axis] * stride;
-    result.strides[axis] = region.step[axis] * stride;
+    // The step from one cell to no other may be as large as it likes.
+    result.strides[axis] = region.count[axis] > 1 ? region.step[axis] * stride : stride;
     stride *= shape[axis];
   }
   return result;

@@ -10,6 +10,7 @@
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -35,8 +36,9 @@ struct AxisView {
   friend constexpr bool operator==(const AxisView&, const AxisView&) = default;
 };
 
-/// `axis` counted from 0; throws `rank_mismatch` where there is none.
+/// `axis` counted from 0; throws `rank_mismatch` where there is none, and where x cannot be.
 constexpr int resolved_axis(std::string_view op, const Shape& x, int axis) {
+  require_elements(op, "x", Argument::x, x);
   const int at = axis < 0 ? axis + x.rank() : axis;
   if (at < 0 || at >= x.rank()) {
     throw Error(std::string(op),
@@ -161,6 +163,9 @@ struct SoftmaxPrimitive {
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& u) const {
+    if (f != SoftmaxFunction::logsumexp && x.elements() == 0) {
+      return u;  // sums over an empty axis would be there nevertheless
+    }
     switch (f) {
       case SoftmaxFunction::log_softmax: return sub(u, mul(exp(*saved.y), sum_to(u, reduced())));
       case SoftmaxFunction::logsumexp:
@@ -170,6 +175,9 @@ struct SoftmaxPrimitive {
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    if (f != SoftmaxFunction::logsumexp && x.elements() == 0) {
+      return *dots[0];
+    }
     switch (f) {
       case SoftmaxFunction::log_softmax:
         return sub(*dots[0], sum_to(mul(exp(*saved.y), *dots[0]), reduced()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/ops/engine_operator.hpp>
+#include <fenestra/ops/require.hpp>
 #include <fenestra/ops/transpose/transpose.hpp>
 #include <fenestra/spec/problem.hpp>
 
@@ -49,6 +50,7 @@ struct Transpose : EngineOperator<Transpose> {
       order.push_back(static_cast<int>(std::clamp<Index>(axis, -kMaxRank - 1, kMaxRank)));
     }
     problem.finish(name);
+    require_elements(name, "x", Argument::x, x);
     return {x, resolve_order(x, order)};
   }
 
