@@ -78,10 +78,13 @@ template <class T>
 std::string outside_bound(const Tensor<T>& got, const Tensor<Rounded>& needed) {
   const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
   const double own = std::numeric_limits<double>::epsilon() / 2;
+  const auto tiny = static_cast<double>(std::numeric_limits<T>::denorm_min());
   for (Index i = 0; i < got.size(); ++i) {
     const Rounded& exact = needed[i];
     const auto n = static_cast<double>(exact.roundings());
-    const double bound = (n * u / (1 - n * u) + n * own / (1 - n * own)) * exact.magnitude();
+    const double rounding = (n * u / (1 - n * u) + n * own / (1 - n * own)) * exact.magnitude();
+    const double bound =
+        rounding + (std::isfinite(exact.underflow()) ? tiny * exact.underflow() : 0);
     const double error = std::fabs(static_cast<double>(got[i]) - exact.value());
     if (!(error <= bound)) {
       return "element " + std::to_string(i) + ": error " + std::to_string(error) + ", bound " +

@@ -450,7 +450,17 @@ class Laws {
     using D3 = Dual<D2>;
     const double h = 0x1p-16;
     const Inputs<T> in = detail::convert_doubles<T>(sample());
-    const std::vector<Tensor<T>> dots = directions<T>();
+    std::vector<Tensor<T>> dots = directions<T>();
+    if constexpr (requires { Op::scalar_value(g_); }) {
+      // A step that takes a small scalar (a sharpness) through zero would leave its domain.
+      const std::vector<TensorInfo> infos = Op::inputs(g_);
+      for (std::size_t i = 0; i < infos.size(); ++i) {
+        if (infos[i].role == Role::scalar) {
+          const T size(std::min(1.0, std::fabs(Op::scalar_value(g_))));
+          dots[i] = dots[i].map([&](const T& v) { return v * size; });
+        }
+      }
+    }
     Inputs<T> above = in;
     Inputs<T> below = in;
     Inputs<D3> segment;

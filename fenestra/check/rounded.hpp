@@ -9,6 +9,7 @@
 // |f(x)| and |f'(x)| * magnitude(x). First order in the unit roundoff.
 #pragma once
 
+#include <fenestra/spec/exponential_moment.hpp>
 #include <fenestra/spec/scalar.hpp>
 
 #include <algorithm>
@@ -38,6 +39,9 @@ class Rounded {
   double magnitude() const { return magnitude_; }
   /// At most this many roundings lie on the way of any term into the value.
   std::int64_t roundings() const { return depth_ + additions_; }
+  /// What results too small for a normal number can add to the error, in units of the smallest
+  /// positive one.
+  double underflow() const { return underflow_; }
 
   friend Rounded operator+(const Rounded& a, const Rounded& b) {
     Rounded sum;
@@ -47,6 +51,7 @@ class Rounded {
     // together, and what happened below them once.
     sum.depth_ = std::max(a.depth_, b.depth_);
     sum.additions_ = a.additions_ + b.additions_ + 1;
+    sum.underflow_ = a.underflow_ + b.underflow_;
     return sum;
   }
   friend Rounded operator-(const Rounded& a) {
@@ -56,13 +61,19 @@ class Rounded {
   }
   friend Rounded operator-(const Rounded& a, const Rounded& b) { return a + (-b); }
   friend Rounded operator*(const Rounded& a, const Rounded& b) {
-    return make(
-        a.value_ * b.value_, a.magnitude_ * b.magnitude_, a.roundings() + b.roundings() + 1);
+    Rounded result =
+        make(a.value_ * b.value_, a.magnitude_ * b.magnitude_, a.roundings() + b.roundings() + 1);
+    result.underflow_ = std::fabs(a.value_) * b.underflow_ + std::fabs(b.value_) * a.underflow_ + 1;
+    return result;
   }
   friend Rounded operator/(const Rounded& a, const Rounded& b) {
-    return make(a.value_ / b.value_,
-                a.magnitude_ * b.magnitude_ / (b.value_ * b.value_),
-                a.roundings() + b.roundings() + 1);
+    // In this order neither square nor product leaves the range of double before the quotient does.
+    Rounded result = make(a.value_ / b.value_,
+                          a.magnitude_ / std::fabs(b.value_) * (b.magnitude_ / std::fabs(b.value_)),
+                          a.roundings() + b.roundings() + 1);
+    result.underflow_ =
+        (a.underflow_ + std::fabs(result.value_) * b.underflow_) / std::fabs(b.value_) + 1;
+    return result;
   }
   friend bool operator==(const Rounded& a, const Rounded& b) { return a.value_ == b.value_; }
   friend bool operator<(const Rounded& a, const Rounded& b) { return a.value_ < b.value_; }
@@ -76,6 +87,17 @@ class Rounded {
   }
   friend Rounded log(const Rounded& x) {
     return function(std::log(x.value_), 1 / x.value_, x, kFunction);
+  }
+  friend Rounded expm1(const Rounded& x) {
+    return function(std::expm1(x.value_), std::exp(x.value_), x, kFunction);
+  }
+  friend Rounded log1p(const Rounded& x) {
+    return function(std::log1p(x.value_), 1 / (1 + x.value_), x, kFunction);
+  }
+  /// A polynomial, or one difference of exponentials after another; its derivative is below it.
+  friend Rounded exponential_moment(const Rounded& x, int k) {
+    const double y = fenestra::exponential_moment(x.value_, k);
+    return function(y, y, x, 4 * kFunction);
   }
   friend Rounded sqrt(const Rounded& x) {
     const double y = std::sqrt(x.value_);
@@ -107,13 +129,16 @@ class Rounded {
   }
   static Rounded function(double y, double slope, const Rounded& x, std::int64_t own) {
     const double carried = x.roundings() > 0 ? std::fabs(slope) * x.magnitude_ : 0;
-    return make(y, std::max(std::fabs(y), carried), x.roundings() + own);
+    Rounded result = make(y, std::max(std::fabs(y), carried), x.roundings() + own);
+    result.underflow_ = std::fabs(slope) * x.underflow_ + 1;
+    return result;
   }
 
   double value_ = 0;
   double magnitude_ = 0;
   std::int64_t depth_ = 0;      ///< roundings below the outermost sum
   std::int64_t additions_ = 0;  ///< of the outermost sum
+  double underflow_ = 0;
 };
 
 }  // namespace fenestra::check

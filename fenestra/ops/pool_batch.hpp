@@ -83,7 +83,7 @@ Applied<V> apply_batched(const SmoothMaxPoolPrimitive& p, const BatchCall<V>& ca
   const V& beta = call.in[1].value();
   const Shape item =
       p.direction == SmoothDirection::spread ? p.g.pool.x_shape() : p.g.pool.y_shape();
-  if (p.direction == SmoothDirection::forward) {
+  if (!is_linear(p.direction)) {
     return {reshape(apply(wide, {x, beta}), with_front(call.count, item)), {}};
   }
   const Shape linear =

@@ -18,7 +18,9 @@ void run_smooth_max_pool(const SmoothKernel<T>& kernel,
                          const T* v,
                          T beta,
                          T* out) {
-  kernel.run({direction, g}, {x, v, beta, out});
+  if (!g.pool.is_empty()) {
+    kernel.run({direction, g}, {x, v, beta, out});
+  }
 }
 
 template const SmoothKernel<float>& choose_smooth_max_pool(SmoothDirection,
@@ -55,6 +57,10 @@ std::vector<KernelChoice> smooth_max_pool_kernels(const SmoothMaxPoolGeometry& g
   list("mix", smooth_max_pool_candidates<double>(), {SmoothDirection::mix, g});
   list("spread", smooth_max_pool_candidates<float>(), {SmoothDirection::spread, g});
   list("spread", smooth_max_pool_candidates<double>(), {SmoothDirection::spread, g});
+  list("slope", smooth_max_pool_candidates<float>(), {SmoothDirection::slope, g});
+  list("slope", smooth_max_pool_candidates<double>(), {SmoothDirection::slope, g});
+  list("curve", smooth_max_pool_candidates<float>(), {SmoothDirection::curve, g});
+  list("curve", smooth_max_pool_candidates<double>(), {SmoothDirection::curve, g});
   return choices;
 }
 

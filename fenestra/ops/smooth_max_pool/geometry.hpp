@@ -31,9 +31,9 @@ struct SmoothMaxPoolGeometry {
   bool normalised = false;
   double beta = 1.0;
 
-  /// True for a tap that takes part: a real cell, or a declared padded one counted as zero.
-  constexpr bool counts(const Tap& tap) const {
-    return tap.cell >= 0 || (pad_cells == PadCells::zero && tap.declared);
+  /// The taps that take part: real cells, and declared padding where it counts as zeros.
+  constexpr Visit visit() const {
+    return pad_cells == PadCells::zero ? Visit::declared : Visit::real;
   }
 
   friend constexpr bool operator==(const SmoothMaxPoolGeometry&,
@@ -45,7 +45,14 @@ enum class SmoothDirection {
   forward,  ///< y = (1/beta) log sum exp(beta*x)
   mix,      ///< out[o] = sum over the window of p * v, for v of x's shape
   spread,   ///< out[cell] = sum over the windows that see the cell of p * u, for u of y's shape
+  slope,    ///< dy/dbeta
+  curve,    ///< d^2y/dbeta^2
 };
+
+/// True for the directions that are linear in a third argument.
+constexpr bool is_linear(SmoothDirection direction) {
+  return direction == SmoothDirection::mix || direction == SmoothDirection::spread;
+}
 
 /// The fault of a sharpness that is zero or not finite.
 constexpr Fault check_beta(double beta) {

@@ -33,77 +33,37 @@ struct SmoothCall {
   Tiling tiling;
   bool pad_zero;
   bool normalised;
-  bool mix;
+  SmoothDirection direction;
   SmoothArguments<T> args;
 };
 
-/// One window in plain code, as the specification has it.
+/// One window as the specification has it: number `number` of the cells of window `o` (flat) in the
+/// plane whose x starts at `x`. Offsets are flat cells.
 template <class T>
-class PlainWindow {
- public:
-  /// Number `number` of the cells of window `o` (flat) in the plane whose x starts at `x`.
-  PlainWindow(const SmoothCall<T>& call, const T* x, Index number, Index o)
-      : call_(call), x_(x), number_(number), o_(o) {
-    for_each_tap(call.windows.windows, o, [&](const Tap& tap) {
-      if (counts(tap)) {
-        const T z = exponent(tap);
-        extreme_ = cells_ == 0 ? z : scalar_max(extreme_, z);
-        ++cells_;
-      }
-    });
-    if (cells_ > 0 && !infinite()) {
-      for_each_tap(call.windows.windows, o, [&](const Tap& tap) {
-        if (counts(tap)) {
-          sum_ += std::exp(exponent(tap) - extreme_);
-        }
-      });
-    }
-  }
+spec::SmoothWindow<T> plain_window(const SmoothCall<T>& call, const T* x, Index number, Index o) {
+  spec::SmoothWindow<T> window(call.args.beta, call.normalised);
+  const Visit visit = call.pad_zero ? Visit::declared : Visit::real;
+  for_each_tap(call.windows.windows, o, visit, [&](const Tap& tap) {
+    const bool real = tap.cell >= 0;
+    window.add(tap.cell, real ? x[tap.cell * call.windows.inner + number] : T(0));
+  });
+  window.finish();
+  return window;
+}
 
-  T value() const {
-    if (cells_ == 0) {
-      return T(0);
+/// Coefficients 1/(j! (j + 2)) and 1/(j! (j + 3)).
+template <class T, int kTerms>
+struct MomentSeries {
+  T first[kTerms] = {};
+  T second[kTerms] = {};
+  constexpr MomentSeries() {
+    double factorial = 1;
+    for (int j = 0; j < kTerms; ++j) {
+      factorial *= j > 0 ? j : 1;
+      first[j] = static_cast<T>(1 / (factorial * (j + 2)));
+      second[j] = static_cast<T>(1 / (factorial * (j + 3)));
     }
-    if (infinite()) {
-      return extreme_ / call_.args.beta;
-    }
-    T log_sum = std::log(sum_);
-    if (call_.normalised) {
-      log_sum -= std::log(static_cast<T>(cells_));
-    }
-    return (extreme_ + log_sum) / call_.args.beta;
   }
-  /// Calls f(flat cell, weight) for every real cell.
-  template <class F>
-  void weights(const F& f) const {
-    for_each_tap(call_.windows.windows, o_, [&](const Tap& tap) {
-      if (tap.cell < 0) {
-        return;
-      }
-      const T z = exponent(tap);
-      if (infinite()) {
-        const bool near = extreme_ > T(0) && z == extreme_;
-        f(tap.cell, near ? extreme_ - extreme_ : T(0));
-      } else {
-        f(tap.cell, std::exp(z - extreme_) / sum_);
-      }
-    });
-  }
-
- private:
-  bool counts(const Tap& tap) const { return tap.cell >= 0 || (call_.pad_zero && tap.declared); }
-  T exponent(const Tap& tap) const {
-    return tap.cell >= 0 ? call_.args.beta * x_[tap.cell * call_.windows.inner + number_] : T(0);
-  }
-  bool infinite() const { return std::isinf(extreme_); }
-
-  const SmoothCall<T>& call_;
-  const T* x_;
-  Index number_;
-  Index o_;
-  T extreme_ = T(0);
-  T sum_ = T(0);
-  Index cells_ = 0;
 };
 
 /// Numbers of one row taken apart, and of a row of windows kept for the cells of as many steps.
@@ -134,20 +94,20 @@ struct Extreme {
 template <class T>
 HWY_INLINE Extreme<T> find_extreme(const T* const* runs, Index count, T beta, Index i) {
   const Wide<T> d;
-  const auto scale = hn::Set(d, beta);
-  auto top = hn::Mul(scale, hn::LoadU(d, runs[0] + i));
+  const auto sign = hn::Set(d, beta < T(0) ? T(-1) : T(1));
+  auto top = hn::Mul(sign, hn::LoadU(d, runs[0] + i));
   auto sum = top;
   for (Index s = 1; s < count; ++s) {
-    const auto z = hn::Mul(scale, hn::LoadU(d, runs[s] + i));
-    sum = hn::Add(sum, z);
-    top = hn::IfThenElse(hn::Gt(z, top), z, top);
+    const auto x = hn::Mul(sign, hn::LoadU(d, runs[s] + i));
+    sum = hn::Add(sum, x);
+    top = hn::IfThenElse(hn::Gt(x, top), x, top);
   }
   // Zero times a NaN or an infinity is NaN.
   const auto zero = hn::Mul(top, hn::Zero(d));
-  return {top, hn::Or(hn::IsNaN(sum), hn::IsNaN(zero))};
+  return {hn::Mul(sign, top), hn::Or(hn::IsNaN(sum), hn::IsNaN(zero))};
 }
 
-/// Weights e = exp(beta*x - extreme) of run s as f(e, s), and their sum.
+/// Weights e = exp(beta*(x - extreme)) of run s as f(x - extreme, e, s), and their sum.
 template <class T, class F>
 HWY_INLINE hn::Vec<Wide<T>> add_weights(
     const T* const* runs, Index count, T beta, hn::Vec<Wide<T>> extreme, Index i, const F& f) {
@@ -155,12 +115,36 @@ HWY_INLINE hn::Vec<Wide<T>> add_weights(
   const auto scale = hn::Set(d, beta);
   auto sum = hn::Zero(d);
   for (Index s = 0; s < count; ++s) {
-    const auto z = hn::Mul(scale, hn::LoadU(d, runs[s] + i));
-    const auto e = hn::Exp(d, hn::Sub(z, extreme));
+    const auto distance = hn::Sub(hn::LoadU(d, runs[s] + i), extreme);
+    const auto e = hn::Exp(d, hn::Mul(scale, distance));
     sum = hn::Add(sum, e);
-    f(e, s);
+    f(distance, e, s);
   }
   return sum;
+}
+
+/// The integrals of s exp(s*w) and s^2 exp(s*w) over s from 0 to 1: see
+/// spec/exponential_moment.hpp.
+template <class D, class V>
+HWY_INLINE void exponential_moments(D d, V w, V& first, V& second) {
+  using T = hn::TFromD<D>;
+  // Terms of the series that are above a quarter of an ulp for |w| < 1.
+  constexpr int kTerms = std::is_same_v<T, float> ? 12 : 20;
+  static constexpr MomentSeries<T, kTerms> series;
+  first = hn::Set(d, series.first[kTerms - 1]);
+  second = hn::Set(d, series.second[kTerms - 1]);
+  for (int j = kTerms - 2; j >= 0; --j) {
+    first = hn::Add(hn::Mul(first, w), hn::Set(d, series.first[j]));
+    second = hn::Add(hn::Mul(second, w), hn::Set(d, series.second[j]));
+  }
+  const auto large = hn::Ge(hn::Abs(w), hn::Set(d, T(1)));
+  if (HWY_LIKELY(hn::AllFalse(d, large))) {
+    return;
+  }
+  const auto e = hn::Exp(d, w);
+  const auto by_parts = hn::Div(hn::Sub(e, hn::Div(hn::Expm1(d, w), w)), w);
+  first = hn::IfThenElse(large, by_parts, first);
+  second = hn::IfThenElse(large, hn::Div(hn::Sub(e, hn::Add(by_parts, by_parts)), w), second);
 }
 
 /// The splitter of x's rows, and what a cell that does not count is.
@@ -217,9 +201,11 @@ HWY_INLINE void for_lanes(D d, hn::Mask<D> mask, Index count, const F& f) {
   }
 }
 
-/// Forward, and the mix of a direction by the weights.
-template <class T, bool kMix>
+/// Forward, its derivatives by beta, and the mix of a direction by the weights.
+template <class T, SmoothDirection kDirection>
 class SmoothForward {
+  static constexpr bool kMix = kDirection == SmoothDirection::mix;
+
  public:
   explicit SmoothForward(const SmoothCall<T>& call)
       : call_(call),
@@ -276,28 +262,11 @@ class SmoothForward {
       }
     }
     const Wide<T> d;
-    const T beta = call_.args.beta;
     for_padded(d, n, [&](Index i, Index part) HWY_ATTR {
-      const Extreme<T> extreme = find_extreme(runs_, runs, beta, i);
-      auto mixed = hn::Zero(d);
-      const auto sum = add_weights(
-          runs_, runs, beta, extreme.value, i, [&](hn::Vec<Wide<T>> e, Index s) HWY_ATTR {
-            if constexpr (kMix) {
-              // A weight of zero silences its cell even where v is infinite.
-              const auto v = hn::LoadU(d, runs_[s] + split_ + i);
-              mixed = hn::Add(mixed, hn::IfThenElseZero(hn::Ne(e, hn::Zero(d)), hn::Mul(e, v)));
-            }
-          });
-      if constexpr (kMix) {
-        store_part(d, hn::Div(mixed, sum), out + i, part);
-      } else {
-        auto log_sum = hn::Log(d, sum);
-        if (call_.normalised) {
-          const auto cells = hn::Mul(hn::Set(d, static_cast<T>(count)), hn::LoadU(d, counts_ + i));
-          log_sum = hn::Sub(log_sum, hn::Log(d, cells));
-        }
-        store_part(d, hn::Div(hn::Add(extreme.value, log_sum), hn::Set(d, beta)), out + i, part);
-      }
+      const Extreme<T> extreme = find_extreme(runs_, runs, call_.args.beta, i);
+      const auto result =
+          kMix ? mixed(runs, extreme.value, i) : of_x(runs, count, extreme.value, i);
+      store_part(d, result, out + i, part);
       for_lanes(d, extreme.plain, part, [&](Index lane) {
         out[i + lane] = plain(plane, dest_row, i + lane);
       });
@@ -305,23 +274,128 @@ class SmoothForward {
   }
 
  private:
+  using V = hn::Vec<Wide<T>>;
+
+  HWY_INLINE V mixed(Index runs, V extreme, Index i) const {
+    const Wide<T> d;
+    auto mixed = hn::Zero(d);
+    const auto sum =
+        add_weights(runs_, runs, call_.args.beta, extreme, i, [&](V, V e, Index s) HWY_ATTR {
+          // A weight of zero silences its cell even where v is infinite.
+          const auto v = hn::LoadU(d, runs_[s] + split_ + i);
+          mixed = hn::Add(mixed, hn::IfThenElseZero(hn::Ne(e, hn::Zero(d)), hn::Mul(e, v)));
+        });
+    return hn::Div(mixed, sum);
+  }
+  /// Value, slope or curve of the windows of one vector by the formulas of the specification.
+  HWY_INLINE V of_x(Index runs, Index rows, V extreme, Index i) const {
+    const Wide<T> d;
+    const auto zero = hn::Zero(d);
+    const auto beta = hn::Set(d, call_.args.beta);
+    auto mean = zero;
+    auto sum =
+        add_weights(runs_, runs, call_.args.beta, extreme, i, [&](V distance, V e, Index) HWY_ATTR {
+          if constexpr (kDirection != SmoothDirection::forward) {
+            mean = hn::Add(mean, hn::IfThenElseZero(hn::Ne(e, zero), hn::Mul(e, distance)));
+          }
+        });
+    auto above = hn::Log(d, sum);
+    const auto cells = hn::Mul(hn::Set(d, static_cast<T>(rows)), hn::LoadU(d, counts_ + i));
+    if (call_.normalised) {
+      above = hn::Sub(above, hn::Log(d, cells));
+    }
+    above = hn::Div(above, beta);
+    V result = zero;
+    if constexpr (kDirection == SmoothDirection::forward) {
+      result = hn::Add(extreme, above);
+    } else {
+      mean = hn::Div(mean, sum);
+      const auto slope = hn::Div(hn::Sub(mean, above), beta);
+      result = slope;
+      if constexpr (kDirection == SmoothDirection::curve) {
+        auto variance = zero;
+        add_weights(runs_, runs, call_.args.beta, extreme, i, [&](V distance, V e, Index) HWY_ATTR {
+          const auto off = hn::Sub(distance, mean);
+          variance =
+              hn::Add(variance, hn::IfThenElseZero(hn::Ne(e, zero), hn::Mul(e, hn::Mul(off, off))));
+        });
+        result = hn::Div(hn::Sub(hn::Div(variance, sum), hn::Add(slope, slope)), beta);
+      }
+    }
+    const auto smooth = hn::Gt(hn::Add(sum, sum), cells);
+    if (!call_.normalised || hn::AllFalse(d, smooth)) {
+      return result;
+    }
+    return hn::IfThenElse(smooth, of_smooth_x(runs, cells, extreme, i), result);
+  }
+  /// The same where the weights are nearly equal. A cell that is infinitely far counts like any
+  /// other, padding does not; both are infinite here, but the number of cells is known.
+  HWY_INLINE V of_smooth_x(Index runs, V cells, V extreme, Index i) const {
+    const Wide<T> d;
+    const auto zero = hn::Zero(d);
+    const auto one = hn::Set(d, T(1));
+    const auto beta = hn::Set(d, call_.args.beta);
+    auto less_one = zero;
+    auto near = zero;
+    for (Index s = 0; s < runs; ++s) {
+      const auto z = hn::Mul(beta, hn::Sub(hn::LoadU(d, runs_[s] + i), extreme));
+      const auto counts = is_near(z);
+      less_one = hn::Add(less_one, hn::IfThenElseZero(counts, hn::Expm1(d, z)));
+      near = hn::Add(near, hn::IfThenElseZero(counts, one));
+    }
+    const auto far = hn::Sub(cells, near);
+    const auto above = hn::Div(hn::Log1p(d, hn::Div(hn::Sub(less_one, far), cells)), beta);
+    if constexpr (kDirection == SmoothDirection::forward) {
+      return hn::Add(extreme, above);
+    }
+    auto slope = zero;
+    auto curve = zero;
+    for (Index s = 0; s < runs; ++s) {
+      const auto distance = hn::Sub(hn::LoadU(d, runs_[s] + i), extreme);
+      const auto counts = is_near(hn::Mul(beta, distance));
+      const auto g = hn::Sub(distance, above);
+      const auto square = hn::Mul(g, g);
+      V first, second;
+      exponential_moments(d, hn::Mul(beta, g), first, second);
+      slope = hn::Add(slope, hn::IfThenElseZero(counts, hn::Mul(square, first)));
+      curve = hn::Add(curve, hn::IfThenElseZero(counts, hn::Mul(hn::Mul(square, g), second)));
+    }
+    // Of a far cell only the limit is left.
+    const auto far_slope = hn::Div(hn::Div(far, beta), beta);
+    slope = hn::Div(hn::Add(slope, far_slope), cells);
+    if constexpr (kDirection == SmoothDirection::slope) {
+      return slope;
+    }
+    curve = hn::Sub(curve, hn::Div(hn::Add(far_slope, far_slope), beta));
+    return hn::Sub(hn::Div(curve, cells), hn::Mul(beta, hn::Mul(slope, slope)));
+  }
+  static HWY_INLINE auto is_near(V z) {
+    const Wide<T> d;
+    return hn::Gt(z, hn::Set(d, -std::numeric_limits<T>::infinity()));
+  }
   T plain(Index plane, Index dest_row, Index i) const {
     const Index column = columns_.begin + i / plan_.inner;
     const Index number = i % plan_.inner;
-    const PlainWindow<T> window(call_,
-                                call_.args.x + plane * plan_.source_plane_size(),
-                                number,
-                                dest_row * plan_.last().out + column);
-    if constexpr (!kMix) {
+    const auto window = plain_window(call_,
+                                     call_.args.x + plane * plan_.source_plane_size(),
+                                     number,
+                                     dest_row * plan_.last().out + column);
+    if constexpr (kDirection == SmoothDirection::forward) {
       return window.value();
     }
+    if constexpr (kDirection == SmoothDirection::slope) {
+      return window.slope();
+    }
+    if constexpr (kDirection == SmoothDirection::curve) {
+      return window.curve();
+    }
     T sum(0);
-    window.weights([&](Index cell, T weight) {
-      if (weight != T(0)) {
-        sum +=
-            weight * call_.args.v[plane * plan_.source_plane_size() + cell * plan_.inner + number];
+    for (const auto& cell : window.cells()) {
+      if (cell.offset >= 0 && cell.weight != T(0)) {
+        const Index at = plane * plan_.source_plane_size() + cell.offset * plan_.inner + number;
+        sum += cell.weight * call_.args.v[at];
       }
-    });
+    }
     return sum;
   }
 
@@ -404,7 +478,7 @@ class SmoothSpread {
     for_padded(d, n, [&](Index i, Index part) HWY_ATTR {
       const Extreme<T> extreme = find_extreme(runs_, runs, beta, i);
       const auto sum =
-          add_weights(runs_, runs, beta, extreme.value, i, [](hn::Vec<Wide<T>>, Index) HWY_ATTR {});
+          add_weights(runs_, runs, beta, extreme.value, i, [](auto, auto, Index) HWY_ATTR {});
       const auto marked = hn::IfThenElse(
           extreme.plain, hn::Set(d, std::numeric_limits<T>::quiet_NaN()), extreme.value);
       HWY_ALIGN T seeds[hn::MaxLanes(Wide<T>())] = {};
@@ -434,14 +508,14 @@ class SmoothSpread {
       load_cells(x, phase);
       T* out = phases_ + phase * pitch;
       for_padded(d, n, [&](Index i, Index) HWY_ATTR {
-        const auto z = hn::Mul(beta, hn::LoadU(d, cells_ + i));
+        const auto cells = hn::LoadU(d, cells_ + i);
         auto sum = hn::Zero(d);
         auto marks = hn::Zero(d);
         for (Index s = 0; s < sources; ++s) {
           const auto extreme = hn::LoadU(d, sources_[s] + i);
           const auto quotient = hn::LoadU(d, sources_[s] + run_ + i);
           marks = hn::Add(marks, hn::Mul(extreme, hn::Zero(d)));
-          const auto e = hn::Exp(d, hn::Sub(z, extreme));
+          const auto e = hn::Exp(d, hn::Mul(beta, hn::Sub(cells, extreme)));
           sum =
               hn::Add(sum, hn::IfThenElseZero(hn::Ne(quotient, hn::Zero(d)), hn::Mul(e, quotient)));
         }
@@ -481,12 +555,12 @@ class SmoothSpread {
     for (Index l = 0; l < count; ++l) {
       for_each_link(a_, true, cell, false, [&](Index o, Index, Index) {
         const Index window = links[l].source_row * a_.out + o;
-        const PlainWindow<T> weights(call_, x, number, window);
-        weights.weights([&](Index seen, T weight) {
-          if (seen == flat) {
-            sum += weight * u[window * inner_ + number];
+        const auto weights = plain_window(call_, x, number, window);
+        for (const auto& seen : weights.cells()) {
+          if (seen.offset == flat) {
+            sum += seen.weight * u[window * inner_ + number];
           }
-        });
+        }
       });
     }
     return sum;
@@ -515,12 +589,12 @@ class SmoothSpread {
 template <class T>
 void smooth_rows(const SmoothCall<T>& call, Index begin, Index end) {
   const auto run = [&](auto op) { run_tiles<T>(call.plan, call.tiling, op, begin, end); };
-  if (call.plan.to_cells) {
-    run(SmoothSpread<T>(call));
-  } else if (call.mix) {
-    run(SmoothForward<T, true>(call));
-  } else {
-    run(SmoothForward<T, false>(call));
+  switch (call.direction) {
+    case SmoothDirection::forward: return run(SmoothForward<T, SmoothDirection::forward>(call));
+    case SmoothDirection::mix: return run(SmoothForward<T, SmoothDirection::mix>(call));
+    case SmoothDirection::spread: return run(SmoothSpread<T>(call));
+    case SmoothDirection::slope: return run(SmoothForward<T, SmoothDirection::slope>(call));
+    case SmoothDirection::curve: return run(SmoothForward<T, SmoothDirection::curve>(call));
   }
 }
 
@@ -549,6 +623,9 @@ void run_rows_on(const SmoothCall<double>& call, Index begin, Index end) {
 }
 
 const char* accept(const SmoothProblem&) { return nullptr; }
+const char* refuse_rows(const SmoothProblem& problem) {
+  return Plan(problem.geometry.pool, false).refuse_rows();
+}
 
 template <class T>
 void run_rows(const SmoothProblem& problem, const SmoothArguments<T>& args) {
@@ -561,7 +638,7 @@ void run_rows(const SmoothProblem& problem, const SmoothArguments<T>& args) {
                      Tiling{},
                      pad_zero,
                      g.normalised,
-                     mix,
+                     problem.direction,
                      args};
   call.tiling = make_tiling(call.plan, [&](Index columns) {
     const Index numbers = spread ? 2 * window_run<T>(call.plan, columns)
@@ -580,26 +657,18 @@ void run_spec(const SmoothProblem& problem, const SmoothArguments<T>& args) {
   };
   const Tensor<T> x = tensor(args.x, g.pool.x_shape());
   const bool spread = problem.direction == SmoothDirection::spread;
-  const Tensor<T> v = problem.direction == SmoothDirection::forward
-                          ? x
-                          : tensor(args.v, spread ? g.pool.y_shape() : g.pool.x_shape());
+  const bool mix = problem.direction == SmoothDirection::mix;
+  const Tensor<T> beta(Shape{}, args.beta);
+  const auto copy = [&](const Tensor<T>& out) {
+    std::copy(out.data(), out.data() + out.size(), args.out);
+  };
   if (spread) {
-    std::fill_n(args.out, x.size(), T(0));
+    copy(spec::smooth_spread(x, beta, tensor(args.v, g.pool.y_shape()), g));
+  } else if (mix) {
+    copy(spec::smooth_mix(x, beta, tensor(args.v, g.pool.x_shape()), g));
+  } else {
+    copy(spec::smooth_max_pool(x, beta, g, problem.direction));
   }
-  spec::for_each_window(g.pool, [&](Index n, Index c, Index o) {
-    const auto window = spec::smooth_window(x, args.beta, g, n, c, o);
-    const Index at = g.pool.y_map().at(n, c, o);
-    if (!spread) {
-      args.out[at] = problem.direction == SmoothDirection::forward ? window.value
-                                                                   : spec::weighted_sum(window, v);
-      return;
-    }
-    for (const auto& cell : window.cells) {
-      if (cell.offset >= 0) {
-        args.out[cell.offset] += cell.weight * v[at];
-      }
-    }
-  });
 }
 
 }  // namespace
@@ -610,7 +679,7 @@ std::span<const SmoothCandidate<T>> smooth_max_pool_candidates() {
   using namespace pooling;
   constexpr bool f32 = std::is_same_v<T, float>;
   static constexpr SmoothCandidate<T> candidates[] = {
-      {f32 ? "smooth_max_pool_f32_rows" : "smooth_max_pool_f64_rows", accept, run_rows<T>},
+      {f32 ? "smooth_max_pool_f32_rows" : "smooth_max_pool_f64_rows", refuse_rows, run_rows<T>},
       {f32 ? "smooth_max_pool_f32_spec" : "smooth_max_pool_f64_spec", accept, run_spec<T>},
   };
   return candidates;

@@ -18,7 +18,7 @@ struct SmoothProblem {
 template <class T>
 struct SmoothArguments {
   const T* x = nullptr;
-  const T* v = nullptr;  ///< mix: like x; spread: like y; null for forward
+  const T* v = nullptr;  ///< mix: like x; spread: like y; null for the others
   T beta = T(1);
   T* out = nullptr;
 };

@@ -46,7 +46,26 @@ struct SmoothMaxPool : PoolOperator<SmoothMaxPoolGeometry> {
              .inputs = {{7, 7, 7, 7}, {10}},
              .y = {7},
              .y_bar = {4},
-             .bars = {{1, 1, 1, 1}, {0}}}};
+             .bars = {{1, 1, 1, 1}, {0}}},
+            // Hardly any sharpness: the mean, half the variance by beta.
+            {.problem = "x=1x1x2 kernel=2 beta=1e-10 normalised=true",
+             .inputs = {{1, 2}, {1e-10}},
+             .y = {1.5},
+             .y_bar = {8},
+             .bars = {{4, 4}, {1}},
+             .half_unit = 0.5e-8},
+            {.problem = "x=1x1x4 kernel=4 beta=-1e-30 normalised=true",
+             .inputs = {{1, 2, 3, 6}, {-1e-30}},
+             .y = {3},
+             .y_bar = {4},
+             .bars = {{1, 1, 1, 1}, {7}},
+             .half_unit = 0.5e-12},
+            {.problem = "x=1x1x2 kernel=2 beta=1e30",
+             .inputs = {{-4, 3}, {1e30}},
+             .y = {3},
+             .y_bar = {1},
+             .bars = {{0, 1}, {0}},
+             .half_unit = 0.5e-12}};
   }
   static Geometry random(Random& random, Reach reach = Reach::exact) {
     SmoothMaxPoolOptions options;
@@ -55,6 +74,13 @@ struct SmoothMaxPool : PoolOperator<SmoothMaxPoolGeometry> {
     options.normalised = random.chance(2);
     options.beta =
         static_cast<double>(random.chance(3) ? random.between(-8, -1) : random.between(1, 8)) / 2;
+    // Now and then by powers of ten. Without normalisation the derivative by beta has the size of
+    // log(n)/beta^2, which float must hold.
+    if (random.chance(3)) {
+      const Index least = options.normalised ? -30 : -15;
+      options.beta *= std::pow(10.0, static_cast<double>(random.between(least, 30)));
+      options.beta = static_cast<double>(static_cast<float>(options.beta));
+    }
     return smooth_max_pool_geometry(x, options);
   }
 
@@ -85,48 +111,71 @@ struct SmoothMaxPool : PoolOperator<SmoothMaxPoolGeometry> {
     return spec::smooth_max_pool_jvp(in.values[0], in.values[1], dots[0], dots[1], g);
   }
 
-  /// Errors of exp and log that the bounds allow, in ulps of the result: what the vector functions
-  /// of the kernels are documented to keep to. Sampled where weights and their sums lie, they stay
-  /// below 1 and 0.9; the standard library's are below 1.
+  /// Errors of exp, log, expm1 and log1p that the bounds allow, in ulps of the result: what the
+  /// vector functions of the kernels are documented to keep to. Sampled where weights and their
+  /// sums lie, the first two stay below 1 and 0.9; the standard library's are below 1.
   static constexpr long double kExpUlps = 1;
   static constexpr long double kLogUlps = 4;
+  static constexpr long double kExpm1Ulps = 4;
+  static constexpr long double kLog1pUlps = 2;
 
   /// A-priori bound of |computed - exact| for each output, T the type it was computed in, u its
-  /// unit roundoff; an ulp is at most 2u of the result.
+  /// unit roundoff, t its smallest number; an ulp is at most 2u of the result.
   ///
-  /// With z = beta*x, M = max |z|, m the extreme and n cells: z carries u*M, so z - m carries at
-  /// most 4uM in all (two roundings of z, one of m, one of the difference of size 2M). exp turns
-  /// that into a relative error 4uM and adds its own, the sum adds (n-1)u, log turns the relative
-  /// error of the sum into an absolute one and adds its own times |log| <= log(n); log(n) itself
-  /// likewise; two additions and the division round |m| + 2 log(n) once each. First order in u; the
-  /// factor 2 covers the higher orders, since M*u is far below 1.
+  /// With d = x - m, z = beta*d and n cells: z carries 2u|z| + t, so exp(z) the relative error
+  /// 2u|z| + t and its own, and S the relative error r = 2u sum(e|z|)/S + 2 exp + (n-1)u + nt/S.
+  /// log makes it an absolute one and adds its own. Normalised, log(n) does likewise; but where the
+  /// weights are nearly equal (S > n/2), exp(z) - 1 carries the relative error (2 + its own)u and
+  /// the absolute t, the mean E another nu, and log(1 + E) at most twice that and its own, all of
+  /// it relative to |y - m|*beta. The quotient by beta and the sum with m round once each, and the
+  /// quotient's error is beta's part of t. First order in u; the factor 2 covers the higher orders.
   template <class T>
   static Tensor<long double> error_bound(const Geometry& g, const Inputs<T>& in) {
     const long double u = std::numeric_limits<T>::epsilon() / 2.0L;
-    const long double beta = std::fabs(static_cast<long double>(in.values[1][0]));
+    const long double tiny = std::numeric_limits<T>::denorm_min();
+    const auto beta = static_cast<long double>(in.values[1][0]);
     Tensor<long double> bound(g.pool.y_shape());
     long double* out = bound.mutable_data();
     spec::for_each_window(g.pool, [&](Index n, Index c, Index o) {
-      long double largest = 0;
-      long double cells = 0;
-      for_each_tap(g.pool.windows, o, [&](const Tap& tap) {
-        if (!g.counts(tap)) {
-          return;
-        }
-        cells += 1;
-        if (tap.cell < 0) {
-          return;
-        }
-        const auto x = static_cast<long double>(in.values[0][g.pool.x_map().at(n, c, tap.cell)]);
-        largest = std::max(largest, std::fabs(beta * x));
+      spec::SmoothWindow<long double> window(beta, g.normalised);
+      long double extreme = 0;
+      for_each_tap(g.pool.windows, o, g.visit(), [&](const Tap& tap) {
+        const auto x =
+            tap.cell < 0
+                ? 0.0L
+                : static_cast<long double>(in.values[0][g.pool.x_map().at(n, c, tap.cell)]);
+        extreme = window.cells().empty() ? x : (beta > 0 ? x > extreme : x < extreme) ? x : extreme;
+        window.add(tap.cell, x);
       });
-      if (cells == 0) {
+      window.finish();
+      if (window.cells().empty()) {
         return;
       }
+      long double sum = 0;
+      long double moved = 0;
+      for (const auto& cell : window.cells()) {
+        const long double e = std::exp(beta * cell.d);
+        sum += e;
+        moved += e > 0 ? e * std::fabs(beta * cell.d) : 0;
+      }
+      const auto cells = static_cast<long double>(window.cells().size());
       const long double log_n = std::log(cells);
-      const long double sum_error = 4 * largest + 2 * kExpUlps + (cells - 1);
-      const long double rounding = 2 * (2 * kLogUlps * log_n) + 3 * (largest + 2 * log_n);
-      out[g.pool.y_map().at(n, c, o)] = 2 * u * (sum_error + rounding) / beta;
+      const long double above = std::fabs(window.value() - extreme);
+      const long double sharp = u * (2 * moved / sum + 2 * kExpUlps + (cells - 1) +
+                                     2 * kLogUlps * (std::log(sum) + (g.normalised ? log_n : 0)) +
+                                     (g.normalised ? std::log(sum) + log_n : 0)) +
+                                cells * tiny;
+      const long double smooth =
+          above * std::fabs(beta) * u * (2 * (2 + 2 * kExpm1Ulps + cells) + 2 * kLog1pUlps) +
+          4 * tiny;
+      // Close to the border either may be taken.
+      const bool smooth_only = g.normalised && sum > 0.51L * cells;
+      const bool sharp_only = !g.normalised || sum < 0.49L * cells;
+      const long double larger = smooth_only  ? smooth
+                                 : sharp_only ? sharp
+                                              : std::max(smooth, sharp);
+      out[g.pool.y_map().at(n, c, o)] =
+          2 * (larger / std::fabs(beta) + u * (2 * above + std::fabs(extreme)) + tiny);
     });
     return bound;
   }

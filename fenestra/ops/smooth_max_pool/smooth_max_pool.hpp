@@ -2,10 +2,15 @@
 //
 // With p = softmax(beta*x) in each window, S(v) = sum p*v (mix) and A(u) = the p-weighted spread of
 // u back to the cells:
-//   y:  x_bar = A(y_bar), y_dot = S(x_dot), dy/dbeta = (S(x) - y)/beta
+//   y:  x_bar = A(y_bar), y_dot = S(x_dot), dy/dbeta = D
+//   dD = S(x*dx) - S(x)*S(dx) + dbeta*C
+//   dC = S(x^2*dx) - 2*S(x)*S(x*dx) + (2*S(x)^2 - S(x^2))*S(dx) + dbeta*(K - 3*C)/beta,
+//        K = S(x^3) - 3*S(x^2)*S(x) + 2*S(x)^3
 //   dS(v) = S(dv) + beta*(S(v*dx) - S(v)*S(dx)) + dbeta*(S(v*x) - S(v)*S(x))
 //   dA(u) = A(du) + beta*(dx*A(u) - A(u*S(dx))) + dbeta*(x*A(u) - A(u*S(x)))
-// so mix, spread and products are enough for every order, and no weight is ever stored.
+// so mix, spread, slope D, curve C and products are enough for every order, and no weight is ever
+// stored. D and C are kernels because their formulas by mixes, (S(x) - y)/beta and so on, cancel
+// for small beta; the third derivative by beta alone is such a formula.
 #pragma once
 
 #include <fenestra/base/export.hpp>
@@ -20,8 +25,6 @@
 #include <fenestra/ops/with_kernel.hpp>
 #include <fenestra/tensor/condition.hpp>
 
-#include <limits>
-
 namespace fenestra {
 
 /// Every candidate of every direction, for float and double.
@@ -33,8 +36,8 @@ struct SmoothArguments;
 template <class T>
 using SmoothKernel = kernels::Candidate<SmoothProblem, SmoothArguments<T>>;
 
-/// Chooses a candidate, and runs one; compiled for float and double. `v` is null for forward. `out`
-/// is overwritten whole.
+/// Chooses a candidate, and runs one; compiled for float and double. `v` is null where nothing is
+/// linear in it. `out` is overwritten whole.
 template <KernelScalar T>
 FENESTRA_API const SmoothKernel<T>& choose_smooth_max_pool(SmoothDirection direction,
                                                            const SmoothMaxPoolGeometry& g);
@@ -58,6 +61,8 @@ struct SmoothMaxPoolPrimitive {
       case SmoothDirection::forward: return name;
       case SmoothDirection::mix: return "smooth_max_pool_mix";
       case SmoothDirection::spread: return "smooth_max_pool_spread";
+      case SmoothDirection::slope: return "smooth_max_pool_slope";
+      case SmoothDirection::curve: return "smooth_max_pool_curve";
     }
     return name;
   }
@@ -70,7 +75,10 @@ struct SmoothMaxPoolPrimitive {
       run_with(choose_smooth_max_pool<T>(direction, g), in, data, out, {});
     } else if constexpr (Transcendental<T>) {
       switch (direction) {
-        case SmoothDirection::forward: return store(spec::smooth_max_pool(in[0], in[1], g), out);
+        case SmoothDirection::forward:
+        case SmoothDirection::slope:
+        case SmoothDirection::curve:
+          return store(spec::smooth_max_pool(in[0], in[1], g, direction), out);
         case SmoothDirection::mix: return store(spec::smooth_mix(in[0], in[1], in[2], g), out);
         case SmoothDirection::spread:
           return store(spec::smooth_spread(in[0], in[1], in[2], g), out);
@@ -87,7 +95,7 @@ struct SmoothMaxPoolPrimitive {
                 std::span<const Selection>,
                 T* out,
                 const SelectionBuffer&) const {
-    const T* v = direction == SmoothDirection::forward ? nullptr : in[2].data();
+    const T* v = is_linear(direction) ? in[2].data() : nullptr;
     run_smooth_max_pool(kernel, direction, g, in[0].data(), v, in[1][0], out);
   }
   template <KernelScalar T>
@@ -115,7 +123,22 @@ struct SmoothMaxPoolPrimitive {
     const auto mix = [&](const V& v) { return member(SmoothDirection::mix, x, beta, v); };
     const auto spread = [&](const V& u) { return member(SmoothDirection::spread, x, beta, u); };
     switch (direction) {
-      case SmoothDirection::forward: return i == 0 ? spread(bar) : sum(mul(bar, slope(s)));
+      case SmoothDirection::forward:
+        return i == 0 ? spread(bar) : sum(mul(bar, of_beta(SmoothDirection::slope, s)));
+      case SmoothDirection::slope:
+        if (i == 1) {
+          return sum(mul(bar, of_beta(SmoothDirection::curve, s)));
+        }
+        return sub(mul(x, spread(bar)), spread(mul(bar, mix(x))));
+      case SmoothDirection::curve: {
+        if (i == 1) {
+          return sum(mul(bar, third(s)));
+        }
+        const V mean = mix(x);
+        const V rest = sub(scale(mul(mean, mean), 2), mix(mul(x, x)));
+        return add(sub(mul(mul(x, x), spread(bar)), mul(scale(x, 2), spread(mul(bar, mean)))),
+                   spread(mul(bar, rest)));
+      }
       case SmoothDirection::mix: {
         const V& v = s[2];
         if (i == 2) {
@@ -152,7 +175,27 @@ struct SmoothMaxPoolPrimitive {
           total.add_term(mix(*dots[0]));
         }
         if (dots[1]) {
-          total.add_term(mul(*dots[1], slope(s)));
+          total.add_term(mul(*dots[1], of_beta(SmoothDirection::slope, s)));
+        }
+        break;
+      case SmoothDirection::slope:
+        if (dots[0]) {
+          total.add_term(sub(mix(mul(x, *dots[0])), mul(mix(x), mix(*dots[0]))));
+        }
+        if (dots[1]) {
+          total.add_term(mul(*dots[1], of_beta(SmoothDirection::curve, s)));
+        }
+        break;
+      case SmoothDirection::curve:
+        if (dots[0]) {
+          const V mean = mix(x);
+          const V rest = sub(scale(mul(mean, mean), 2), mix(mul(x, x)));
+          total.add_term(
+              add(sub(mix(mul(mul(x, x), *dots[0])), mul(scale(mean, 2), mix(mul(x, *dots[0])))),
+                  mul(rest, mix(*dots[0]))));
+        }
+        if (dots[1]) {
+          total.add_term(mul(*dots[1], third(s)));
         }
         break;
       case SmoothDirection::mix: {
@@ -184,12 +227,7 @@ struct SmoothMaxPoolPrimitive {
     }
     return total.take();
   }
-  bool needs(int i, int what) const {
-    if (direction == SmoothDirection::forward) {
-      return what != kOutput || i == 1;
-    }
-    return what != kOutput;
-  }
+  static constexpr bool needs(int, int what) { return what != kOutput; }
   friend bool operator==(const SmoothMaxPoolPrimitive&, const SmoothMaxPoolPrimitive&) = default;
 
  private:
@@ -197,12 +235,21 @@ struct SmoothMaxPoolPrimitive {
   V member(SmoothDirection to, const V& x, const V& beta, const V& v) const {
     return apply(SmoothMaxPoolPrimitive{to, g}, {x, beta, v});
   }
-  /// dy/dbeta = (S(x) - y)/beta, 0 where y is infinite and carries no gradient.
   template <class V>
-  V slope(const Saved<V>& s) const {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const V difference = sub(member(SmoothDirection::mix, s[0], s[1], s[0]), *s.y);
-    return div(gate({.low = -kInfinity, .high = kInfinity}, difference, *s.y), s[1]);
+  V of_beta(SmoothDirection to, const Saved<V>& s) const {
+    return apply(SmoothMaxPoolPrimitive{to, g}, {s[0], s[1]});
+  }
+  /// d^3y/dbeta^3
+  template <class V>
+  V third(const Saved<V>& s) const {
+    const V& x = s[0];
+    const auto mix = [&](const V& v) { return member(SmoothDirection::mix, x, s[1], v); };
+    const V mean = mix(x);
+    const V square = mul(x, x);
+    const V cumulant = add(sub(mix(mul(square, x)), scale(mul(mix(square), mean), 3)),
+                           scale(mul(mean, mul(mean, mean)), 2));
+    const V curve = of_beta(SmoothDirection::curve, s);
+    return div(sub(cumulant, scale(curve, 3)), s[1]);
   }
 };
 

@@ -261,6 +261,70 @@ TEST(SmoothMaxPool, TheGradientToBetaIsTheWeightedMeanLessTheValueOverBeta) {
   }
 }
 
+/// The mean, half the variance and a third of the third cumulant are what is left as beta goes to
+/// zero; what is missing is of the order of beta.
+TEST(SmoothMaxPool, HardlyAnySharpnessGivesTheMeanAndItsDerivatives) {
+  const auto check = []<class T>(T) {
+    for (const double beta : {1e-10, -1e-10, 1e-20, -1e-30, 1e-37}) {
+      const OneWindow<T> window({1, 2, 3, 6}, beta, true);
+      const auto of = [&](SmoothDirection direction) {
+        return spec::smooth_max_pool(window.x, window.beta, window.g, direction)[0];
+      };
+      const T u = std::numeric_limits<T>::epsilon();
+      EXPECT_NEAR(of(SmoothDirection::forward), T(3), 16 * u) << beta;
+      EXPECT_NEAR(of(SmoothDirection::slope), T(1.75), 32 * u + 1e-9) << beta;
+      EXPECT_NEAR(of(SmoothDirection::curve), T(1.5), 64 * u + 1e-9) << beta;
+      // The engine takes the kernels, and differentiates twice.
+      Tape<T> tape;
+      const auto x = tape.parameter(window.x);
+      const auto b = tape.parameter(window.beta);
+      const auto y = apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, window.g}, {x, b});
+      EXPECT_NEAR(y.value()[0], T(3), 16 * u) << beta;
+      const auto first = tape.backward(y);
+      EXPECT_NEAR(first[b][0], T(1.75), 32 * u + 1e-9) << beta;
+      Tape<T> again;
+      const auto x2 = again.parameter(window.x);
+      const auto b2 = again.parameter(window.beta);
+      const auto slope = apply(SmoothMaxPoolPrimitive{SmoothDirection::slope, window.g}, {x2, b2});
+      const auto second = again.backward(slope);
+      EXPECT_NEAR(second[b2][0], T(1.5), 64 * u + 1e-9) << beta;
+      // d slope/dx = (x - mean)/n
+      EXPECT_NEAR(second[x2][0], T(-0.5), 32 * u + 1e-9) << beta;
+      EXPECT_NEAR(second[x2][3], T(0.75), 32 * u + 1e-9) << beta;
+    }
+  };
+  check(0.0F);
+  check(0.0);
+}
+
+/// Intervals of the wide type hold the derivatives by beta of both forms at every sharpness.
+TEST(SmoothMaxPool, DerivativesByBetaAreThoseOfDualsAtEverySharpness) {
+  using D = Dual<Wide>;
+  using D2 = Dual<D>;
+  for (const double beta : {1e-8, 1e-3, 0.1, 0.5, 1.0, 4.0, 60.0, -1e-8, -0.25, -3.0}) {
+    for (const bool normalised : {false, true}) {
+      const OneWindow<Wide> window({1, 2, 4, 4.5, -3}, beta, normalised);
+      const Tensor<D2> moving(Shape{}, D2(D(Wide(static_cast<long double>(beta)), Wide(1)), D(1)));
+      const auto y = spec::smooth_max_pool(
+          window.x.map([](const Wide& v) { return D2(D(v)); }), moving, window.g)[0];
+      const auto of = [&](SmoothDirection direction) {
+        return spec::smooth_max_pool(window.x, window.beta, window.g, direction)[0];
+      };
+      EXPECT_TRUE(intersects(of(SmoothDirection::slope), y.value.tangent)) << beta;
+      EXPECT_TRUE(intersects(of(SmoothDirection::curve), y.tangent.tangent)) << beta;
+    }
+  }
+}
+
+TEST(SmoothMaxPool, LargeSharpnessOverflowsNothing) {
+  EXPECT_EQ(OneWindow<float>({1e10, -4}, 1e30).value(), 1e10F) << "beta * x would be infinite";
+  const SmoothMaxPoolOptions sharp{.kernel = 2, .beta = 1e30};
+  EXPECT_EQ(smooth_max_pool(line<float>({1e10, -4}), sharp), line<float>({1e10}));
+  EXPECT_EQ(smooth_max_pool(line<float>({1e-20, -1e-20}),
+                            {.kernel = 2, .beta = 1e-30, .normalised = true})[0],
+            0.0F);
+}
+
 TEST(SmoothMaxPool, WeightsOfOverlappingWindowsAddUp) {
   const auto g = smooth_max_pool_geometry({1, 1, 3}, {.kernel = 2, .stride = 1, .beta = 3});
   const auto grads =
