@@ -36,8 +36,9 @@ Index peak_kib() {
 /// One call of each direction takes milliseconds, and so much only in a build that checks
 /// everything; what is refused here took seconds to hours.
 constexpr double kMostSeconds = 0.5;
-/// Far more than all operands together, far less than any of the parameters.
-constexpr Index kMostKib = 128 * 1024;
+/// Far more than all operands together, far less than what the parameters would ask for. The first
+/// threads of a process reserve addresses of their own, hence not less.
+constexpr Index kMostKib = 512 * 1024;
 
 struct Problem {
   std::string_view op;
