@@ -273,7 +273,7 @@ template <class T>
 bool turning_pays(const ConvGeometry& g) {
   const Index width = kernels::panel_width<T>(g.group_out());
   const Index padded = ceil_div(g.group_in(), width) * width;
-  return g.layout == Layout::channels_first && g.rank() > 0 && g.batch > 0 &&
+  return g.layout == Layout::channels_first && g.rank() > 0 && g.batch > 0 && g.group_in() > 0 &&
          g.windows.out_cells() > 0 && g.windows.taps() > 0 && g.group_out() >= kFewRows &&
          4 * padded <= 5 * g.group_in();
 }
