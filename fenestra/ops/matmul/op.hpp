@@ -82,14 +82,20 @@ struct Matmul : EngineOperator<Matmul> {
              .y_bar = {1, 1, 2},
              .bars = {{3, 3}, {1, 2, 1, 2, 2, 4}, {1, 1, 2}}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     Geometry g;
-    const Index depth = random.chance(12) ? 0 : random.between(1, 5);
+    const auto extent = [&](Index largest) {
+      return reach == Reach::networks ? random_count(random, 300) : random.between(1, largest);
+    };
+    const Index depth = random.chance(12) ? 0 : extent(5);
     g.linear = random.chance(3);
     if (g.linear) {
       g.a = random_shape(random, 0, 2);
+      if (reach == Reach::networks) {
+        g.a.push_back(extent(4));
+      }
       g.a.push_back(depth);
-      g.b = Shape{random.between(1, 4), depth};
+      g.b = Shape{extent(4), depth};
       g.bias = random.chance(2);
       return g;
     }
@@ -97,7 +103,7 @@ struct Matmul : EngineOperator<Matmul> {
     g.a = random.chance(2) ? batch : random_broadcastable(random, batch);
     g.b = random.chance(2) ? batch : random_broadcastable(random, batch);
     g.options = {random.chance(2), random.chance(2)};
-    const Index rows = random.between(1, 4), columns = random.between(1, 4);
+    const Index rows = extent(4), columns = extent(4);
     g.a.push_back(g.options.transpose_a ? depth : rows);
     g.a.push_back(g.options.transpose_a ? rows : depth);
     g.b.push_back(g.options.transpose_b ? columns : depth);

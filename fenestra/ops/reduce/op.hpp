@@ -85,10 +85,10 @@ struct Reduce : EngineOperator<Reduce> {
              .y_bar = {1},
              .bars = {{0, 0, 0, 1, 0, 0}}}};
   }
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     Geometry g;
     g.f = static_cast<ReduceFunction>(random.between(0, 3));
-    g.x = random_shape(random, 0, 4, g.f == ReduceFunction::sum ? 0 : 1);
+    g.x = random_shape(random, 0, 4, g.f == ReduceFunction::sum ? 0 : 1, reach);
     for (int axis = 0; axis < g.x.rank(); ++axis) {
       if (random.chance(2)) {
         g.options.axes.push_back(random.chance(3) ? axis - g.x.rank() : axis);

@@ -54,13 +54,15 @@ struct Transpose : EngineOperator<Transpose> {
     return {x, resolve_order(x, order)};
   }
 
-  static Geometry random(Random& random) {
+  static Geometry random(Random& random, Reach reach = Reach::exact) {
     Geometry g;
     const int rank = random.chance(15) ? 0 : random_rank(random) + (random.chance(2) ? 1 : 0);
     // Beyond the tile of the compiled copy now and then.
     const Index largest = rank == 2 ? 40 : rank == 3 ? 18 : 4;
     for (int axis = 0; axis < rank; ++axis) {
-      g.x.push_back(random.chance(20) ? 0 : random.between(1, random.chance(3) ? largest : 4));
+      g.x.push_back(reach == Reach::networks ? random_count(random, 4 * largest)
+                    : random.chance(20)      ? 0
+                                             : random.between(1, random.chance(3) ? largest : 4));
       g.order.push_back(axis);
     }
     for (int i = rank - 1; i > 0; --i) {
