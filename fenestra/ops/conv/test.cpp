@@ -2,6 +2,7 @@
 // check/all_test.cpp.
 #include <fenestra/check/examples.hpp>
 #include <fenestra/ops/conv/op.hpp>
+#include <fenestra/ops/conv_transpose/op.hpp>
 #include <fenestra/tensor/transform.hpp>
 
 #include <gtest/gtest.h>
@@ -242,6 +243,42 @@ TEST(Conv, TheThreeContractionsOfTheTrilinearFormAgree) {
   const Rational form = dot(y_bar, spec::conv<Rational>(x, w, nullptr, g));
   EXPECT_EQ(dot(x, spec::conv_input_grad(y_bar, w, g)), form);
   EXPECT_EQ(dot(w, spec::conv_weight_grad(x, y_bar, g)), form);
+}
+
+/// The window map written down gives what the specification gives, in every quantity.
+template <class Op>
+void expect_listed_is_specified() {
+  using T = std::int64_t;
+  Random random(5);
+  for (int i = 0; i < 150; ++i) {
+    const auto g = Op::random(random);
+    const auto draw = [&](const Shape& shape) {
+      Tensor<T> tensor(shape);
+      for (T& value : tensor.mutable_values()) {
+        value = random.between(-9, 9);
+      }
+      return tensor;
+    };
+    Inputs<T> in;
+    std::vector<Tensor<T>> dots;
+    for (const TensorInfo& info : Op::inputs(g)) {
+      in.values.push_back(draw(info.shape));
+      dots.push_back(draw(info.shape));
+    }
+    const Tensor<T> y_bar = draw(Op::output(g).shape);
+    std::vector<Tensor<T>> needed{Op::forward(g, in), Op::jvp(g, in, dots)};
+    for (const Tensor<T>& bar : Op::vjp(g, in, y_bar)) {
+      needed.push_back(bar);
+    }
+    EXPECT_EQ(Op::listed(g, in, dots, y_bar, true), needed) << to_string(g);
+    needed[1] = Tensor<T>(Shape{0});
+    EXPECT_EQ(Op::listed(g, in, dots, y_bar, false), needed) << to_string(g);
+  }
+}
+
+TEST(Conv, TheListedWindowMapGivesTheSameSums) {
+  expect_listed_is_specified<Conv>();
+  expect_listed_is_specified<ConvTranspose>();
 }
 
 TEST(Conv, DualsCarryTheDerivativeToAnyOrder) {
