@@ -47,6 +47,9 @@ constexpr std::string_view kLarge[] = {
     "layout=channels_last",
     "avg_pool x=5x64x4x14x14 kernel=2",
     "lp_pool x=3x32x28x28 kernel=3 stride=2 p=2",
+    "max_pool x=5x64x9x9 kernel=9",
+    "lp_pool x=5x64x9x9 kernel=9 p=2",
+    "lp_pool x=3x28x28x40 kernel=3 stride=2 p=2 layout=channels_last",
     "lp_pool x=3x28x28x32 kernel=3 stride=2 p=3 layout=channels_last",
     "smooth_max_pool x=3x16x28x28 kernel=3 stride=2 padding=1 beta=2",
     "smooth_max_pool x=3x28x28x16 kernel=2 beta=2 layout=channels_last",
@@ -98,9 +101,8 @@ TEST(KernelBits, DependNeitherOnThreadsNorOnBatchesInLayersOfNetworks) {
 }
 
 TEST(KernelBits, DependNeitherOnThreadsNorOnBatchesInRandomProblems) {
-  Random random(13);
   SoakProblems problems(13);
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 500; ++i) {
     expect_bits(problems.next());
   }
 }

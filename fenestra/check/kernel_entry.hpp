@@ -52,6 +52,8 @@ struct KernelEntry {
   /// A problem as large as those of networks, whose oracle takes the time of at most `work`
   /// multiply-adds.
   std::string (*random_problem)(Random& random, Index work);
+  /// Multiply-adds and elements of a problem.
+  Index (*work)(std::string_view problem);
   KernelReport (*integers)(std::string_view problem, std::uint64_t seed, Coverage coverage);
   KernelReport (*bits)(std::string_view problem, std::uint64_t seed);
   /// Of all results of the default candidates on real data, on the threads that are set.

@@ -353,6 +353,7 @@ std::optional<KernelEntry> make_kernel_entry() {
                 }
               }
             },
+        .work = [](std::string_view problem) { return detail::work_of<Op>(Op::parse(problem)); },
         .integers =
             [](std::string_view problem, std::uint64_t seed, Coverage coverage) {
               return Laws(Op::parse(problem), seed).integers(coverage);

@@ -36,7 +36,7 @@ struct SoakProblem {
 /// Reads what `text` writes.
 SoakProblem parse_soak_problem(std::string_view text, std::uint64_t seed);
 
-/// Problem after problem; equal seeds draw equal ones. Each sixteenth is a layer of a network in
+/// Problem after problem; equal seeds draw equal ones. Every 32nd or so is a layer of a network in
 /// one of its layouts.
 class SoakProblems {
  public:
