@@ -1,9 +1,12 @@
-// A registry for the tests of the tool: one operator whose laws hold, and one that breaks a law for
-// every seventh seed, so that what the tool says of a broken law can be seen. Not an operator: the
+// Registries for the tests of the tool: one operator whose laws hold, and one that breaks a law for
+// every seventh seed, so that what the tool says of a broken law can be seen; and one whose kernel
+// ends the process. Not an operator: the
 // harness itself is tested in fenestra/check/.
 #include <fenestra/check/entry.hpp>
+#include <fenestra/check/kernel_entry.hpp>
 
 #include <array>
+#include <csignal>
 
 namespace fenestra::check {
 
@@ -40,7 +43,63 @@ std::vector<LawOutcome> check_faulty(std::string_view problem, std::uint64_t see
   return outcomes;
 }
 
+std::string random_cells_of(Random& random, Index) { return random_cells(random); }
+
+KernelReport integers_of_sound(std::string_view, std::uint64_t, Coverage) {
+  return {.failure = {}, .taken = {"sound_f32_rows"}};
+}
+
+KernelReport integers_of_faulty(std::string_view problem, std::uint64_t seed, Coverage) {
+  if (problem == "x=crash") {
+    std::raise(SIGFPE);
+  }
+  KernelReport report{.failure = {}, .taken = {"faulty_f32_rows"}};
+  if (seed % 7 == 0) {
+    report.failure =
+        KernelFailure{"faulty_f32_rows", "avx2", 3, "vjp of x", "element 4: 1, needed 2"};
+  }
+  return report;
+}
+
+KernelReport bits_of_faulty(std::string_view problem, std::uint64_t seed) {
+  return integers_of_faulty(problem, seed, Coverage::full);
+}
+
+KernelReport bits_of_sound(std::string_view, std::uint64_t) {
+  return {.failure = {}, .taken = {"sound_f32_rows"}};
+}
+
+Index no_work(std::string_view) { return 0; }
+
+std::uint64_t hash_of_seed(std::string_view, std::uint64_t seed) { return seed; }
+
+std::vector<std::string> no_candidates() { return {}; }
+
+std::string no_layout(std::string_view) { return {}; }
+
 }  // namespace
+
+std::span<const KernelEntry> kernel_registry() {
+  static constexpr std::array<KernelEntry, 2> kEntries{{{.name = "sound",
+                                                         .share = 1,
+                                                         .random_problem = &random_cells_of,
+                                                         .work = &no_work,
+                                                         .integers = &integers_of_sound,
+                                                         .bits = &bits_of_sound,
+                                                         .hash = &hash_of_seed,
+                                                         .candidates = &no_candidates,
+                                                         .other_layout = &no_layout},
+                                                        {.name = "faulty",
+                                                         .share = 1,
+                                                         .random_problem = &random_cells_of,
+                                                         .work = &no_work,
+                                                         .integers = &integers_of_faulty,
+                                                         .bits = &bits_of_faulty,
+                                                         .hash = &hash_of_seed,
+                                                         .candidates = &no_candidates,
+                                                         .other_layout = &no_layout}}};
+  return kEntries;
+}
 
 std::span<const OperatorEntry> registry() {
   static constexpr std::array<OperatorEntry, 2> kEntries{

@@ -14,6 +14,7 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -458,6 +459,67 @@ class Check(ToolTest):
         self.assertRegex(err, r"^fenestra: this is exact arithmetic on [\d,]+ multiply-adds; ")
         self.assertRegex(out, r"(?m)^  adjoint +holds ")
 
+    def test_kernels_are_soaked_and_counted(self):
+        out, err = self.run_tool("check", "kernels", "--cases", "60", "--seed", "4")
+        self.assertEqual(err, "")
+        self.assertRegex(out, r"(?m)^60 problems in [\d.]+ s, [\d.]+ problems per second, seed 4$")
+        self.assertRegex(out, r"(?m)^conv_f32_gemm +\d+$")
+        report = self.read_json("check", "kernels", "--cases", "60", "--seed", "4")
+        self.assertEqual((report["law"], report["problems"], report["passed"], report["broken"]),
+                         ("integers", 60, True, None))
+        self.assertGreater(report["problems_per_second"], 0)
+        self.assertIn("conv_f64_gemm", report["candidates"])
+
+    def test_a_soak_ends_in_time(self):
+        report = self.read_json("check", "kernels", "--minutes", "0.02", "--seed", "4")
+        self.assertGreaterEqual(report["seconds"], 1.2)
+        self.assertGreater(report["problems"], 1)
+
+    def test_one_problem_of_kernels_takes_every_candidate(self):
+        problem = "conv x=1x1x8x8 w=1x1x5x5 stride=2 padding=2"
+        report = self.read_json("check", "kernels", problem)
+        self.assertTrue(report["passed"])
+        self.assertEqual(report["problems"], 1)
+        self.assertLess({"conv_f32_gemm", "conv_f32_spec", "conv_f64_spec"},
+                        set(report["candidates"]))
+        self.assertTrue(self.read_json("check", "bits", problem)["passed"])
+
+    def test_a_broken_kernel_stops_the_soak_and_names_a_command_that_shows_it_again(self):
+        for word, law in [("kernels", "integers"), ("bits", "bits")]:
+            out, err = self.run_tool("check", word, code=LAW_BROKEN, tool=BROKEN)
+            self.assertEqual(err, "")
+            self.assertIn(f'faulty breaks the law "{law}"', out)
+            for line in ["candidate +faulty_f32_rows", "isa +avx2", "threads +3",
+                         "direction +vjp of x", "detail +element 4: 1, needed 2"]:
+                self.assertRegex(out, f"(?m)^  {line}$")
+            command = shlex.split(re.search(r"(?m)^ +again +(fenestra check .*)$", out).group(1))
+            self.assertEqual(command[2], word)
+            again, _ = self.run_tool(*command[1:], code=LAW_BROKEN, tool=BROKEN)
+            self.assertIn("element 4: 1, needed 2", again)
+            report = self.read_json("check", word, code=LAW_BROKEN, tool=BROKEN)
+            self.assertFalse(report["passed"])
+            self.assertEqual(report["broken"]["threads"], 3)
+            self.assertEqual(report["broken"]["number"], report["problems"])
+            self.assertEqual(shlex.split(report["broken"]["command"]), command)
+
+    def test_a_kernel_that_ends_the_process_is_named(self):
+        done = subprocess.run([BROKEN, "check", "kernels", "faulty x=crash", "--seed", "3"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, -signal.SIGFPE)
+        self.assertIn('fenestra check kernels "faulty x=crash" --seed 3', done.stderr)
+
+    def test_two_processes_on_different_threads_have_the_same_bits(self):
+        hashes = {}
+        for threads in ["1", "2", "3", "7", "16"]:
+            done = subprocess.run([TOOL, "check", "bits", "--hash", "--cases", "300", "--json"],
+                                  capture_output=True, text=True, timeout=300,
+                                  env=dict(os.environ, FENESTRA_THREADS=threads))
+            self.assertEqual(done.returncode, FINE, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual(report["problems"], 300)
+            hashes[threads] = report["hash"]
+        self.assertEqual(len(set(hashes.values())), 1, hashes)
+
     def test_progress_appears_on_a_terminal_and_is_wiped(self):
         master, slave = pty.openpty()
         with subprocess.Popen([TOOL, "check", "conv", "--cases", "5"], stdout=subprocess.PIPE,
@@ -492,6 +554,10 @@ class Errors(ToolTest):
                           ["check", "conv", "--cases", "two"], ["check", "conv", "--seed", "-1"],
                           ["check", "conv", "--seed", "99999999999999999999"],
                           ["check", "conv", CONV, "--cases", "3"], ["check", "all", CONV],
+                          ["check", "conv", "--minutes", "1"], ["check", "conv", "--hash"],
+                          ["check", "kernels", "--minutes", "0"], ["check", "kernels", "--hash"],
+                          ["check", "kernels", "conv " + CONV, "--minutes", "1"],
+                          ["check", "bits", "conv " + CONV, "--hash"],
                           ["explain", "conv", CONV, "--axis", "2"],
                           ["explain", "conv", CONV, "--axis", "depth"],
                           ["explain", "max_unpool", "x=1x1x4x4 kernel=2", "--axis", "0"],
@@ -518,6 +584,8 @@ class Errors(ToolTest):
             (["explain", "model", "lenet5", "--memory-limit", "1000"], "memory-limit"),
             (["explain", "model", "lenet5", "--output", "/no/such/folder/plan.txt"], "bad-file"),
             (["check", "nothing"], "unknown-operator"),
+            (["check", "kernels", "nothing x=1"], "unknown-operator"),
+            (["check", "kernels", "conv x=1x1x4 w=1x1x5"], "kernel-exceeds-input"),
             (["explain", "conv", ""], "bad-problem"),
             (["explain", "conv", "x=1x1x4"], "bad-problem"),
             (["explain", "conv", "x=1x1x4 w=1x1x2 colour=red"], "bad-problem"),
