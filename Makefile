@@ -7,7 +7,7 @@ BUILD := build/$(PRESET)
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := all
-.PHONY: all setup build test parity bench bench-build demo install clean format lint asan asan-quick \
+.PHONY: all setup build test parity bench bench-build demo install clean format lint mutants asan asan-quick \
 	tsan tsan-quick fuzz fresh clang help
 .DELETE_ON_ERROR:
 
@@ -87,6 +87,9 @@ clang:  ## build the library and the tool with the other compiler
 	@scripts/install-packages clang
 	cmake --preset clang
 	cmake --build --preset clang --target fenestra_library fenestra_tool
+
+mutants: setup  ## break kernels one line at a time: the laws must notice each
+	scripts/mutants --jobs 2
 
 format: setup  ## lay out every C++ file as .clang-format says
 	scripts/format
