@@ -1,9 +1,11 @@
 // `fenestra check`: the laws on one problem, or on random ones. The laws themselves are
 // check/laws.hpp's; this file draws problems, counts, and says what to type to see a failure again.
+#include <fenestra/base/parallel.hpp>
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command.hpp>
 #include <fenestra/cli/progress.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/kernels/candidate.hpp>
 
 #include <array>
 #include <optional>
@@ -285,6 +287,9 @@ ExitCode check(const CheckOptions& options) {
   if (options.problem && (options.cases || options.minutes)) {
     throw UsageError("check takes a problem or --cases or --minutes, not both");
   }
+  // A mistake in the environment is the caller's, and breaks no law.
+  kernels::apply_isa_limit();
+  threads();
   if (options.op == "kernels" || options.op == "bits") {
     return options.op == "kernels" ? check_kernels(options) : check_bits(options);
   }

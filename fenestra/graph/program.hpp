@@ -3,8 +3,8 @@
 // A program is immutable and may be shared; each thread brings its context. What a run is given is
 // checked before it starts (count, types, shapes, ranges of indices); from then on nothing is
 // decided, and nothing allocated but the scratch that kernels keep per thread, which grows in a
-// thread's first run and stays. A run that finds no memory for it throws std::bad_alloc: program and
-// context are as good as before, but parameters that the program overwrites may be old or new.
+// thread's first run and stays. A run that finds no memory for it throws std::bad_alloc: program
+// and context are as good as before, but parameters that the program overwrites may be old or new.
 #pragma once
 
 #include <fenestra/base/export.hpp>

@@ -26,7 +26,7 @@ struct Candidate {
 };
 
 /// Forbids instruction sets above FENESTRA_ISA, at the first call; a name that is unknown or not
-/// available here throws `kernel_refused` at every call. Whatever is about to run a kernel calls
+/// available here throws `bad_environment` at every call. Whatever is about to run a kernel calls
 /// it.
 FENESTRA_API void apply_isa_limit();
 

@@ -83,7 +83,7 @@ std::string obey_environment() {
 void apply_isa_limit() {
   static const std::string fault = obey_environment();
   if (!fault.empty()) {
-    throw Error(ErrorCode::kernel_refused, fault);
+    throw Error(ErrorCode::bad_environment, fault);
   }
 }
 

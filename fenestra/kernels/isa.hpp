@@ -11,7 +11,7 @@
 namespace fenestra::kernels {
 
 /// The set in use: "baseline", "avx2" or "avx512" on x86-64. This and what follows throw
-/// `kernel_refused` where FENESTRA_ISA names a set that is not to be had.
+/// `bad_environment` where FENESTRA_ISA names a set that is not to be had.
 std::string_view isa_name();
 
 /// The sets that are compiled in, that this processor has and that FENESTRA_ISA allows, best first.

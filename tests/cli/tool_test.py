@@ -66,7 +66,7 @@ class Explain(ToolTest):
         for command in [("explain", "conv", CONV, "--kernels"), ("check", "conv", CONV),
                         ("check", "matmul", "a=2x3 b=3x4")]:
             _, err = self.run_tool(*command, code=BAD_INPUT, FENESTRA_ISA="avx1024")
-            self.assertIn('[kernel-refused] FENESTRA_ISA: instruction set "avx1024"', err)
+            self.assertIn('[bad-environment] FENESTRA_ISA: instruction set "avx1024"', err)
             self.assertIn("baseline, or leave it unset", err)
 
     def test_a_drawing_shows_every_tap_of_a_small_axis(self):
