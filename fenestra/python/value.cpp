@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -353,12 +354,15 @@ void set_library_error(const Error& error) noexcept {
 void set_memory_error(std::string_view function, const char* what) noexcept {
   // What the language's own exceptions say is a name of theirs.
   const bool says_more = what != nullptr && std::strncmp(what, "std::", 5) != 0;
-  PyErr_Format(PyExc_MemoryError,
-               "%.*s%s%s\n  fix: smaller tensors, or fewer of them at once",
-               static_cast<int>(function.size()),
-               function.data(),
-               function.empty() ? "" : ": ",
-               says_more ? what : "not enough memory");
+  char text[320];
+  std::snprintf(text,
+                sizeof text,
+                "%.*s%s%.200s\n  fix: smaller tensors, or fewer of them at once",
+                static_cast<int>(std::min<std::size_t>(function.size(), 64)),
+                function.data(),
+                function.empty() ? "" : ": ",
+                says_more ? what : "not enough memory");
+  set_text(PyExc_MemoryError, text);
 }
 
 }  // namespace
