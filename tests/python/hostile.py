@@ -106,7 +106,7 @@ def hostile_values():
         "[-1, -1]": [-1, -1], "[0, 0]": [0, 0], "(2^31, 2^31)": (2**31, 2**31), "(2^62, 2^62)": (2**62, 2**62),
         "mixed": [1, 2.5, "x", None], "arrays": [x, x], "other shapes": [x, x[0]], "generator": (i for i in range(3)),
         "endless": endless(), "iterator": iter([1, 2]), "dict": {"a": 1}, "slice": slice(None), "ellipsis": ..., "type": int,
-        "np.ndarray": np.ndarray, "Tensor class": fn.Tensor, "module": np, "function": len, "object": object(),
+        "np.generic": np.generic, "Tensor class": fn.Tensor, "module": np, "function": len, "object": object(),
         "not implemented": NotImplemented, "lambda": lambda *a: a[0], "raises": raising, "one of none": itertools.count(),
         # Arrays of other types.
         "bool array": x > 0, "int array": x.astype(int), "uint8 array": x.astype(np.uint8), "float16 array": x.astype(np.float16),
