@@ -1,6 +1,7 @@
 """Nothing is kept: reference counts and memory stay flat over thousands of calls."""
 
 import gc
+import os
 import sys
 import threading
 
@@ -49,8 +50,10 @@ def test_reference_counts_and_memory_stay_flat_over_10000_calls():
     after = [sys.getrefcount(value) for value in (x, w, labels, None, fn.Tensor)]
     assert after[:3] == counts[:3] and abs(after[3] - counts[3]) < 100 and after[4] == counts[4]
     assert abs(len(gc.get_objects()) - objects) < 100
-    # A leak of one tensor header in each of 10,000 calls would be 1.7 MB.
-    assert resident_bytes() - memory < 1_000_000
+    # A leak of one tensor header in each of 10,000 calls would be 1.7 MB. The address sanitizer keeps
+    # what is freed, to see who reads it.
+    if "ASAN_OPTIONS" not in os.environ:
+        assert resident_bytes() - memory < 1_000_000
 
 
 def test_borrowed_memory_lives_as_long_as_the_tensor():
