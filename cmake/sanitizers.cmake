@@ -1,7 +1,8 @@
 # FENESTRA_SANITIZED: the build's flags ask for a sanitizer. FENESTRA_PYTHON_ENVIRONMENT: what an
 # interpreter that nobody instrumented needs in order to load a module that was: the runtime before all
 # else, the C++ runtime right behind it (exceptions are intercepted), and its own memory from malloc, where
-# the sanitizer sees it. Leaks are not looked for there: the interpreter frees nothing when it ends.
+# the sanitizer sees it. Leaks are not looked for there: the interpreter frees nothing when it ends; and
+# memory that nobody has is refused, as the system would, not reported.
 set(FENESTRA_SANITIZED OFF)
 set(FENESTRA_PYTHON_ENVIRONMENT)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
@@ -19,6 +20,6 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,-]*address")
     list(APPEND preload "${path}")
   endforeach()
   list(JOIN preload ":" preload)
-  set(FENESTRA_PYTHON_ENVIRONMENT "LD_PRELOAD=${preload}" "ASAN_OPTIONS=detect_leaks=0"
+  set(FENESTRA_PYTHON_ENVIRONMENT "LD_PRELOAD=${preload}" "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096"
                                   "PYTHONMALLOC=malloc")
 endif()
