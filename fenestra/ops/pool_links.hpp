@@ -20,14 +20,15 @@
 
 namespace fenestra::pooling {
 
-/// Bins that all have the same size are windows that slide by it, and one window slides nowhere.
+/// Bins that all have the same size are windows that slide by it. One window slides nowhere: a
+/// stride past the padded input is as good as any larger one.
 constexpr WindowAxis as_sliding(WindowAxis a) {
   if (a.rule == ExtentRule::adaptive && a.in % a.out == 0) {
     a.kernel = a.stride = a.in / a.out;
     a.rule = ExtentRule::floor;
   }
   if (a.rule != ExtentRule::adaptive && a.out == 1) {
-    a.stride = 1;
+    a.stride = std::min(a.stride, a.in + a.pad_low + a.pad_high);
   }
   return a;
 }

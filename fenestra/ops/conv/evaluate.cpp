@@ -8,12 +8,13 @@ namespace fenestra {
 
 namespace {
 
-/// The geometry as kernels see it: one window slides nowhere, and one tap has no next. What they
-/// keep and walk by stride and dilation is then what windows need.
+/// The geometry as kernels see it: one window slides nowhere, so that a stride past the padded
+/// input is as good as any larger one, and one tap has no next. What they keep and walk by stride
+/// and dilation is then what windows need.
 ConvGeometry for_kernels(ConvGeometry g) {
   for (int axis = 0; axis < g.rank(); ++axis) {
     WindowAxis& a = g.windows.axes[axis];
-    a.stride = a.out == 1 ? 1 : a.stride;
+    a.stride = a.out == 1 ? std::min(a.stride, a.in + a.pad_low + a.pad_high) : a.stride;
     a.dilation = a.kernel == 1 ? 1 : a.dilation;
   }
   return g;

@@ -408,6 +408,12 @@ constexpr V normalised(const NormGeometry& g, const std::vector<V>& in, bool giv
   return reshape(apply_list(NormalisePrimitive{g, given}, in), g.x);
 }
 
+/// An empty result that depends on all it would depend on, without statistics of groups of nothing.
+template <Value V>
+constexpr V nothing_normalised(const NormGeometry& g, const V& x, const std::vector<V>& affine) {
+  return reshape(add(mul(reshape(x, g.view), affine[0]), affine[1]), g.x);
+}
+
 template <Value V>
 constexpr Normalised<V> batch_normalised(const NormGeometry& g, const std::vector<V>& in) {
   return {normalised(g, in, false), reshape(in[1], g.parameters), reshape(in[2], g.parameters)};
@@ -476,7 +482,7 @@ constexpr CommonValue<X, G, B> group_norm(
   std::vector<V> in;
   if (g.is_empty()) {
     detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
-    return V(x);
+    return detail::nothing_normalised(g, V(x), in);
   }
   in = detail::norm_inputs(g, V(x));
   detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
@@ -499,7 +505,7 @@ constexpr CommonValue<X, G, B> layer_norm(const X& x,
   std::vector<V> in;
   if (g.is_empty()) {
     detail::add_parameters("layer_norm", g, V(gamma), V(beta), in);
-    return V(x);
+    return detail::nothing_normalised(g, V(x), in);
   }
   in = detail::norm_inputs(g, V(x));
   detail::add_parameters("layer_norm", g, V(gamma), V(beta), in);
