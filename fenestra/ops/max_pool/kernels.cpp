@@ -359,9 +359,7 @@ class MaxScatter {
     const Index first = columns_.begin - last_step(a_);
     const Index begin = std::clamp<Index>(first, 0, a_.out);
     const Index end = std::clamp<Index>(columns_.end, begin, a_.out);
-    // Below 0 where the block lies behind the last window: one window slides nowhere, however far
-    // the row goes on.
-    const Index lead = std::clamp<Index>((begin - first) * inner_, 0, run_);
+    const Index lead = std::min((begin - first) * inner_, run_);
     const Index count = (end - begin) * inner_;
     T* ids = slot + run_;
     fill(slot, lead, T(0));
