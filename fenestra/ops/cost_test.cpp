@@ -57,6 +57,8 @@ constexpr Problem kProblems[] = {
     {"max_pool", "x=1x1x5 kernel=2147483647 stride=2147483647 ceil_mode=true"},
     {"max_pool", "x=1x40x5 kernel=3 stride=2147483648 layout=channels_last"},
     {"max_pool", "x=1x5x40 kernel=3 padding=same dilation=2147483647 layout=channels_last"},
+    {"max_pool", "x=1x1 kernel=2 stride=5 padding=3:2 batched=false pad_cells=zero"},
+    {"max_pool", "x=1x1x9 kernel=2 stride=50 padding=30:2"},
     {"max_pool", "x=1x1x20000 kernel=2 stride=1 dilation=10000"},
     {"max_pool", "x=1x1x20000 kernel=60 stride=59 dilation=300"},
     {"max_pool", "x=0x1x1000000000 kernel=3"},
