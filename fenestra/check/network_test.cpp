@@ -1,5 +1,6 @@
 // Random networks, compiled and eager: the same bits in value, cotangents, tangent and second
 // order.
+#include <fenestra/base/parallel.hpp>
 #include <fenestra/check/graph_law.hpp>
 #include <fenestra/check/random_network.hpp>
 
@@ -13,26 +14,42 @@ namespace {
 
 constexpr std::uint64_t kNetworks = 150;
 
+/// What the law on graphs says of the random network of this seed.
+void expect_compiled_is_eager(std::uint64_t seed) {
+  const RandomNetwork network(seed);
+  Random random(seed);
+  const auto draw = [&](const Shape& shape) {
+    Tensor<double> tensor(shape);
+    for (double& value : tensor.mutable_values()) {
+      value = random.real();
+    }
+    return tensor;
+  };
+  std::vector<Tensor<double>> in;
+  std::vector<Tensor<double>> dots;
+  for (const Shape& shape : network.inputs()) {
+    in.push_back(draw(shape));
+    dots.push_back(draw(shape));
+  }
+  EXPECT_EQ(graph_complaint(network, in, dots, draw(network.output())), "")
+      << "seed " << seed << ", layers " << network.text();
+}
+
 TEST(Networks, ACompiledNetworkHasTheBitsOfTheEagerOne) {
   for (std::uint64_t seed = 1; seed <= kNetworks; ++seed) {
-    const RandomNetwork network(seed);
-    Random random(seed);
-    const auto draw = [&](const Shape& shape) {
-      Tensor<double> tensor(shape);
-      for (double& value : tensor.mutable_values()) {
-        value = random.real();
-      }
-      return tensor;
-    };
-    std::vector<Tensor<double>> in;
-    std::vector<Tensor<double>> dots;
-    for (const Shape& shape : network.inputs()) {
-      in.push_back(draw(shape));
-      dots.push_back(draw(shape));
-    }
-    EXPECT_EQ(graph_complaint(network, in, dots, draw(network.output())), "")
-        << "seed " << seed << ", layers " << network.text();
+    expect_compiled_is_eager(seed);
   }
+}
+
+TEST(Networks, ACompiledNetworkHasTheBitsOfTheEagerOneOnAnyThreads) {
+  const int before = threads();
+  for (const int count : {1, 3, 7, 16}) {
+    set_threads(count);
+    for (std::uint64_t seed = 1; seed <= kNetworks / 5; ++seed) {
+      expect_compiled_is_eager(seed);
+    }
+  }
+  set_threads(before);
 }
 
 TEST(Networks, EveryKindOfLayerIsDrawn) {
