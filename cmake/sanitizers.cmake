@@ -1,9 +1,10 @@
-# FENESTRA_SANITIZED: the build's flags ask for a sanitizer. FENESTRA_TEST_TIMEOUT: seconds that a test may
-# take, under one ten times as many. FENESTRA_PYTHON_ENVIRONMENT: what an
-# interpreter that nobody instrumented needs in order to load a module that was: the runtime before all
-# else, the C++ runtime right behind it (exceptions are intercepted), and its own memory from malloc, where
-# the sanitizer sees it. Leaks are not looked for there: the interpreter frees nothing when it ends; and
-# memory that nobody has is refused, as the system would, not reported.
+# FENESTRA_SANITIZED: the build's flags ask for a sanitizer. FENESTRA_TEST_TIMEOUT: seconds that a test
+# may take, under one ten times as many.
+#
+# FENESTRA_PYTHON_ENVIRONMENT: what an interpreter that nobody instrumented needs in order to load a module
+# that was: the runtime before all else, the C++ runtime right behind it (exceptions are intercepted), and
+# its own memory from malloc, where the sanitizer sees it. Leaks are not looked for there: the interpreter
+# frees nothing when it ends; and memory that nobody has is refused, as the system would, not reported.
 set(FENESTRA_SANITIZED OFF)
 set(FENESTRA_TEST_TIMEOUT 600)
 set(FENESTRA_PYTHON_ENVIRONMENT)
