@@ -49,7 +49,7 @@ bench-build:  # the bench alone, not run
 install: build  ## install into PREFIX (/usr/local), below DESTDIR if given
 	cmake --install $(BUILD) --prefix "$(PREFIX)"
 
-asan:  ## every test under the address and undefined-behaviour sanitizers, hours
+asan:  ## every test under the address and undefined-behaviour sanitizers
 	@scripts/install-packages
 	cmake --preset asan-ubsan
 	cmake --build --preset asan-ubsan
@@ -62,7 +62,7 @@ asan-quick:  ## the same for kernels, files and Python only
 	cmake --build --preset fuzz --target kernels_tests io_tests fenestra_python_package
 	ctest --preset fuzz -L '^(kernels|io|python)$$'
 
-tsan:  ## everything that uses threads under the thread sanitizer, an hour
+tsan:  ## everything that uses threads under the thread sanitizer
 	@scripts/install-packages
 	cmake --preset tsan
 	cmake --build --preset tsan --target threads_tests io_tests kernels_tests kernel_laws_tests graph_tests
