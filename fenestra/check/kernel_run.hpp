@@ -9,6 +9,7 @@
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/kernels/numerics.hpp>
+#include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
@@ -171,8 +172,8 @@ class Draw {
   Random& random_;
 };
 
-/// Leaves memory behind that the results will be written into: what a kernel forgets to write
-/// shows.
+/// Leaves memory behind that the results will be written into, and in this thread's scratch: what a
+/// kernel forgets to write shows.
 template <class Op, class T>
 void spoil_memory(const typename Op::Geometry& g) {
   constexpr int kCopies = 3;
@@ -188,6 +189,7 @@ void spoil_memory(const typename Op::Geometry& g) {
   }
   spoil(Op::output(g).shape);
   bytes.emplace_back(Op::output(g).shape, std::uint8_t{255});
+  kernels::spoil_scratch();
 }
 
 /// Value, tangent (an empty tensor where it is not asked for) and cotangents, by tape and jets.

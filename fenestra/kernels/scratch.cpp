@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace fenestra::kernels {
@@ -84,6 +85,14 @@ void* scratch_bytes(int slot, std::size_t bytes) {
     s.bytes = rounded;
   }
   return s.memory;
+}
+
+void spoil_scratch() {
+  for (const Slot& slot : mine.slots) {
+    if (slot.memory != nullptr) {
+      std::memset(slot.memory, 0xff, slot.bytes);
+    }
+  }
 }
 
 }  // namespace fenestra::kernels

@@ -35,6 +35,10 @@ enum ScratchSlot : int {
 /// there is no memory; the slot is empty then, and may be asked for again.
 void* scratch_bytes(int slot, std::size_t bytes);
 
+/// Overwrites every slot of this thread with bytes of ones (NaNs, negative counts): what a kernel
+/// reads before it writes then shows. For tests.
+void spoil_scratch();
+
 template <class T>
 T* scratch(int slot, std::size_t count) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,5 +1,6 @@
 // The fast candidates of average pooling against the exact result, within the a-priori bound of a
 // sum and one division, at every instruction set of this machine.
+#include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/adaptive_avg_pool/op.hpp>
 #include <fenestra/ops/avg_pool/kernels.hpp>
 #include <fenestra/ops/avg_pool/op.hpp>
@@ -106,6 +107,15 @@ TYPED_TEST(AvgPoolKernels, StayWithinTheBoundWherePlanesAreCutOrTakenTogether) {
     compare_random<TypeParam>(random, AvgPool::parse(text));
     compare_random<TypeParam>(random, AvgPool::parse(text + " count_include_pad=false"));
   }
+}
+
+TYPED_TEST(AvgPoolKernels, StayWithinTheBoundWhereNoWindowOfARowSeesACell) {
+  Random random(26);
+  const AvgPoolGeometry g = AvgPool::parse(
+      "x=1x33x13x2 kernel=1,1 stride=4,4 padding=2:1,2:1 ceil_mode=true count_include_pad=false");
+  compare_random<TypeParam>(random, AvgPool::parse("x=1x33x13x9 kernel=3 count_include_pad=false"));
+  kernels::spoil_scratch();
+  compare_random<TypeParam>(random, g);
 }
 
 TYPED_TEST(AvgPoolKernels, PassOnNanAndInfinitiesFromEveryLaneAndTail) {

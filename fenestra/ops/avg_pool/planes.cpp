@@ -255,6 +255,9 @@ class AvgPlanes {
   /// The divisor of each window where it is stored.
   void list_source_divisors() {
     fill(divisors_, l_.phase_size, T(1));
+    if (t_.run_count == 0) {
+      return;  // every window of a row lies beside the cells
+    }
     const PlaneTables::SourceRun& run = t_.source_runs[0];
     for (Index row = 0; row < t_.source_row_count; ++row) {
       const PlaneTables::SourceRow& source = t_.source_rows[row];
