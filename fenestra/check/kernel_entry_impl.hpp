@@ -88,6 +88,9 @@ class KernelLaws {
     operands_ = Draw<Op>(g_, random_).reals();
     // Of a product the tangent runs on the kernels of the value.
     with_tangent_ = operands_.dots.size() == 1;
+    if (!chooses_by_sample()) {
+      return report_;
+    }
     std::vector<Choice> choices = accepting<Op>(g_);
     if (!choices.front().name.empty()) {
       choices.push_back({"", true, Numerics::strict});
@@ -226,6 +229,34 @@ class KernelLaws {
   }
 
   // The law on bits.
+
+  /// The candidates that accept are those for any other number of the same samples: two that add in
+  /// the same order would hide a choice that asks for the batch.
+  bool chooses_by_sample() {
+    if constexpr (requires {
+                    Op::with_batch(g_, 1);
+                    Op::kernels(g_);
+                  }) {
+      if (!Op::batched(g_) || Op::output(g_).shape[0] == 0) {
+        return true;
+      }
+      const std::vector<KernelChoice> here = Op::kernels(g_);
+      for (const Index batch : {1, 2, 64}) {
+        const std::vector<KernelChoice> there = Op::kernels(Op::with_batch(g_, batch));
+        for (std::size_t i = 0; i < here.size(); ++i) {
+          if (here[i].refusal.empty() != there[i].refusal.empty()) {
+            report_.failure = KernelFailure{here[i].name,
+                                            std::string(isas_.front()),
+                                            threads(),
+                                            "choice for " + here[i].direction,
+                                            "differs for a batch of " + std::to_string(batch)};
+            return false;
+          }
+        }
+      }
+    }
+    return true;
+  }
 
   template <class T>
   void bits_of(const Choice& choice, std::string_view isa) {
