@@ -130,7 +130,7 @@ class KernelLaws {
   static constexpr bool kMayBeExact =
       requires(const Geometry& g, const Inputs<Exact>& in) { Op::template forward<Exact>(g, in); };
   /// Multiply-adds up to which the slow oracle of transformed data is asked.
-  static constexpr Index kMostTransformed = Index{1} << 18;
+  static constexpr Index kMostTransformed = Index{1} << 21;
   /// Up to which the law on bits asks the specification, which runs on one thread.
   static constexpr Index kMostSpecified = Index{1} << 20;
   /// The specification as a candidate is as slow as the oracle, and the same loops.

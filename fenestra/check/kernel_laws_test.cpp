@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <string>
@@ -28,6 +29,9 @@ class KernelLaws : public testing::Test {
   bool holds(std::string_view op,
              const std::string& problem,
              Coverage coverage = Coverage::sampled) {
+    return !integers(op, problem, coverage).failure;
+  }
+  KernelReport integers(std::string_view op, const std::string& problem, Coverage coverage) {
     const KernelEntry& entry = find_kernels(op);
     const std::uint64_t seed = random_.bits() >> 32;
     const KernelReport report = entry.integers(problem, seed, coverage);
@@ -38,7 +42,7 @@ class KernelLaws : public testing::Test {
       ADD_FAILURE() << f.candidate << " on " << f.isa << " with " << f.threads << " threads, "
                     << f.quantity << ": " << f.detail << "\n  " << failure.command();
     }
-    return !report.failure;
+    return report;
   }
   /// Every choice with itself and, `rounds` times, with another; f(window, number) says whether to
   /// go on.
@@ -166,6 +170,20 @@ TEST_F(KernelLaws, HoldOnLinesOfPools) {
             (holds("lp_pool", box_pool(window, layout, " p=2", random_)) &&
              holds("smooth_max_pool", box_pool(window, layout, " beta=2", random_))));
   });
+}
+
+/// The smallest that transforms accept: they take more channels than most problems of these laws
+/// have.
+TEST_F(KernelLaws, HoldOnTransformedConvolutions) {
+  for (const char* problem :
+       {"x=1x32x12x16 w=32x32x3x3 padding=1",
+        "x=1x11x18x32 w=3x3x32x33 padding=2:0,0:1 bias=true layout=channels_last"}) {
+    const KernelReport report = integers("conv", problem, Coverage::full);
+    for (const char* name : {"conv_f32_winograd", "conv_f64_winograd"}) {
+      EXPECT_NE(std::find(report.taken.begin(), report.taken.end(), name), report.taken.end())
+          << name << " on " << problem;
+    }
+  }
 }
 
 class KernelLawsOfSeeds : public KernelLaws, public testing::WithParamInterface<std::uint64_t> {};
