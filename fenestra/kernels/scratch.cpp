@@ -62,7 +62,9 @@ class Key {
   bool is_there_;
 };
 
-const Key key;
+/// Made before the pool of parallel_for, which is in another source, and so there until its workers
+/// have ended: else what they hold would be lost with the library.
+[[gnu::init_priority(1000)]] const Key key;
 
 }  // namespace
 
