@@ -41,12 +41,18 @@ endfunction()
 # takes time runs in the library. Full optimisation would double their compile time and save nothing.
 function(fenestra_build_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(FENESTRA_SANITIZED) # what is watched is five times as much to optimise
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
 endfunction()
 
 # For targets that take longer to compile than they ever run: laws, parsing of command lines.
 function(fenestra_build_most_quickly target)
   # FORTIFY needs an optimiser.
   target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:SHELL:-O0 -U_FORTIFY_SOURCE>")
+  if(FENESTRA_SANITIZED)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
 endfunction()
 
 # For targets with one generated source per operator: sources that instantiate the same templates

@@ -1,5 +1,5 @@
 // Fuzzes operator calls: a line with an operator and its problem, then the bytes that its tensors
-// are made of. See calls.hpp for what must hold.
+// are made of. See one_call.hpp for what must hold.
 #include <fenestra/base/error.hpp>
 #include <fenestra/ops/list.hpp>
 
@@ -12,6 +12,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace fenestra::fuzz {
 namespace {
