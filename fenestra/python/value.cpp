@@ -67,11 +67,12 @@ bool holds(PyObject* array) {
   return descriptor->type_num == py::detail::npy_format_descriptor<T>::value;
 }
 
-/// An array of T that NumPy makes of any object; its own error where it cannot.
+/// An array of T that NumPy makes of any object, aligned too; its own error where it cannot.
 template <class T>
-py::array_t<T, py::array::c_style | py::array::forcecast> converted(PyObject* object) {
-  return py::array_t<T, py::array::c_style | py::array::forcecast>(
-      py::reinterpret_borrow<py::object>(object));
+auto converted(PyObject* object) {
+  constexpr int kWanted = py::array::c_style | py::array::forcecast |
+                          static_cast<int>(py::detail::npy_api::NPY_ARRAY_ALIGNED_);
+  return py::array_t<T, kWanted>(py::reinterpret_borrow<py::object>(object));
 }
 
 /// An array of T, borrowed where it is dense, aligned and in our byte order, else copied by NumPy

@@ -1,6 +1,7 @@
 """Compiled functions give the bits of the functions they were made of, and say what they are for."""
 
 import gc
+import os
 import re
 import sys
 
@@ -304,5 +305,7 @@ def test_memory_stays_flat_over_thousands_of_calls_and_programs(rng):
     fn.set_threads(before)
     assert counts_after == counts
     assert abs(objects_after - objects) < 100
-    # A tensor header in each call would be 1.7 MB, the nodes of each program 3 MB.
-    assert memory_after - memory < 500_000
+    # A tensor header in each call would be 1.7 MB, the nodes of each program 3 MB. The address sanitizer
+    # keeps what is freed, to see who reads it.
+    if "ASAN_OPTIONS" not in os.environ:
+        assert memory_after - memory < 500_000
