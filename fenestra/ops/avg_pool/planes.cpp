@@ -37,7 +37,7 @@ template <class T>
 class Division {
  public:
   explicit HWY_INLINE Division(Index divisor)
-      : multiplies_((divisor & (divisor - 1)) == 0),
+      : multiplies_(divisor > 0 && (divisor & (divisor - 1)) == 0),
         by_(hn::Set(Wide<T>(),
                     multiplies_ ? T(1) / static_cast<T>(divisor) : static_cast<T>(divisor))) {}
   HWY_INLINE hn::Vec<Wide<T>> operator()(hn::Vec<Wide<T>> v) const {
