@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import os
 import pathlib
 import re
 import shutil
@@ -15,6 +16,8 @@ import fenestra as fn
 from fenestra import _core, arrays, checking, compiling, nhwc, transforms, trees
 
 PACKAGE = pathlib.Path(fn.__file__).parent
+# What an interpreter needs to load a module that a sanitizer watches; nothing otherwise.
+SANITIZER = {name: os.environ[name] for name in ("LD_PRELOAD", "ASAN_OPTIONS", "PYTHONMALLOC") if name in os.environ}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTIONS = {name: getattr(_core, name) for name in _core._stubs}
 OTHERS = {
@@ -104,7 +107,7 @@ def test_the_stubs_are_what_the_module_is(tmp_path):
         [sys.executable, "-m", "mypy.stubtest", "fenestra._core", "--concise", "--allowlist",
          str(tmp_path / "allowed")],
         capture_output=True, text=True, cwd=tmp_path,
-        env={"MYPYPATH": str(PACKAGE.parent), "PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"})
+        env={"MYPYPATH": str(PACKAGE.parent), "PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"} | SANITIZER)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
