@@ -84,6 +84,30 @@ HWY_BEFORE_NAMESPACE();
 namespace fenestra::pooling {
 namespace HWY_NAMESPACE {
 
+// Lanes that plain code redoes may hold NaN here. Without instructions for it, Highway converts
+// them to integers by the language, which leaves that undefined; instructions give some number.
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+template <class D, class V>
+HWY_INLINE V exp_of(D d, V x) {
+  const auto is_number = hn::Eq(x, x);
+  return hn::IfThenElse(is_number, hn::Exp(d, hn::IfThenElseZero(is_number, x)), x);
+}
+template <class D, class V>
+HWY_INLINE V expm1_of(D d, V x) {
+  const auto is_number = hn::Eq(x, x);
+  return hn::IfThenElse(is_number, hn::Expm1(d, hn::IfThenElseZero(is_number, x)), x);
+}
+#else
+template <class D, class V>
+HWY_INLINE V exp_of(D d, V x) {
+  return hn::Exp(d, x);
+}
+template <class D, class V>
+HWY_INLINE V expm1_of(D d, V x) {
+  return hn::Expm1(d, x);
+}
+#endif
+
 /// The extreme of the windows of one vector, and which lanes plain code must redo.
 template <class T>
 struct Extreme {
@@ -116,7 +140,7 @@ HWY_INLINE hn::Vec<Wide<T>> add_weights(
   auto sum = hn::Zero(d);
   for (Index s = 0; s < count; ++s) {
     const auto distance = hn::Sub(hn::LoadU(d, runs[s] + i), extreme);
-    const auto e = hn::Exp(d, hn::Mul(scale, distance));
+    const auto e = exp_of(d, hn::Mul(scale, distance));
     sum = hn::Add(sum, e);
     f(distance, e, s);
   }
@@ -141,8 +165,8 @@ HWY_INLINE void exponential_moments(D d, V w, V& first, V& second) {
   if (HWY_LIKELY(hn::AllFalse(d, large))) {
     return;
   }
-  const auto e = hn::Exp(d, w);
-  const auto by_parts = hn::Div(hn::Sub(e, hn::Div(hn::Expm1(d, w), w)), w);
+  const auto e = exp_of(d, w);
+  const auto by_parts = hn::Div(hn::Sub(e, hn::Div(expm1_of(d, w), w)), w);
   first = hn::IfThenElse(large, by_parts, first);
   second = hn::IfThenElse(large, hn::Div(hn::Sub(e, hn::Add(by_parts, by_parts)), w), second);
 }
@@ -340,7 +364,7 @@ class SmoothForward {
     for (Index s = 0; s < runs; ++s) {
       const auto z = hn::Mul(beta, hn::Sub(hn::LoadU(d, runs_[s] + i), extreme));
       const auto counts = is_near(z);
-      less_one = hn::Add(less_one, hn::IfThenElseZero(counts, hn::Expm1(d, z)));
+      less_one = hn::Add(less_one, hn::IfThenElseZero(counts, expm1_of(d, z)));
       near = hn::Add(near, hn::IfThenElseZero(counts, one));
     }
     const auto far = hn::Sub(cells, near);
@@ -515,7 +539,7 @@ class SmoothSpread {
           const auto extreme = hn::LoadU(d, sources_[s] + i);
           const auto quotient = hn::LoadU(d, sources_[s] + run_ + i);
           marks = hn::Add(marks, hn::Mul(extreme, hn::Zero(d)));
-          const auto e = hn::Exp(d, hn::Mul(beta, hn::Sub(cells, extreme)));
+          const auto e = exp_of(d, hn::Mul(beta, hn::Sub(cells, extreme)));
           sum =
               hn::Add(sum, hn::IfThenElseZero(hn::Ne(quotient, hn::Zero(d)), hn::Mul(e, quotient)));
         }
