@@ -13,7 +13,7 @@ int main() {
   const auto x = fn::nn::uniform<float>(fn::nn::LeNet5::input(8), random, 1.0);
   const fn::Tensor<fn::Index> labels(fn::Shape{8}, {0, 1, 2, 3, 4, 5, 6, 7});
 
-  // The model is called once, with graph values, and never again.
+  // The model is called once, with values that are nodes of a graph, and never again.
   const auto model = [](const auto& p, const auto& images) {
     using V = std::remove_cvref_t<decltype(images)>;
     return fn::nn::LeNet5::forward<V>(p, images);

@@ -28,14 +28,6 @@ using fn::Shape;
 template <class V>
 struct LeNet {
   V conv1, bias1, conv2, bias2, linear1, bias3, linear2, bias4;
-  static constexpr auto fields = std::tuple{&LeNet::conv1,
-                                            &LeNet::bias1,
-                                            &LeNet::conv2,
-                                            &LeNet::bias2,
-                                            &LeNet::linear1,
-                                            &LeNet::bias3,
-                                            &LeNet::linear2,
-                                            &LeNet::bias4};
 };
 
 /// (N, 1, 8, 8) images to (N, 10) scores.

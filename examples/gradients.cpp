@@ -16,7 +16,7 @@ int main() {
   const auto grads = tape.backward(loss);
 
   std::printf("loss %.4f, d loss / d b[0] = %.4f\n",
-              static_cast<double>(loss.value()[0]),
+              static_cast<double>(loss[0]),
               static_cast<double>(grads[b][0]));
   return grads[b][0] == 0.25F ? 0
                               : 1;  // every mean of four channels feels its own bias by a quarter

@@ -1,6 +1,6 @@
 // A Hessian-vector product without a Hessian: forward mode over reverse mode, checked against the
 // other order.
-#include <fenestra/fenestra.hpp>
+#include <fenestra/rules.hpp>
 #include <fenestra/spec/rational.hpp>
 
 #include <iostream>

@@ -1,7 +1,6 @@
 // One gradient per sample, without a loop over samples: what clipping, influence and noise scales
 // need.
 #include <fenestra/fenestra.hpp>
-#include <fenestra/ops/vmap.hpp>
 #include <fenestra/spec/random.hpp>
 
 #include <cmath>
@@ -12,7 +11,6 @@ namespace fn = fenestra;
 template <class V>
 struct Net {
   V conv, linear;
-  static constexpr auto fields = std::tuple{&Net::conv, &Net::linear};
 };
 
 int main() {

@@ -11,6 +11,7 @@
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/operator.hpp>
+#include <fenestra/ops/rules.hpp>
 
 #include <fuzz/calls.hpp>
 

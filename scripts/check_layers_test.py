@@ -47,7 +47,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_an_arrow_sideways_is_refused(self):
         self.assert_refuses(
-            "fenestra/graph/plan.cpp", "#include <fenestra/tape/tape.hpp>\n", "graph -> tape"
+            "fenestra/graph/plan.cpp", "#include <fenestra/engine/tape.hpp>\n", "graph -> engine"
         )
 
     def test_templates_of_generated_files_are_read_too(self):

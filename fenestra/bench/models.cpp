@@ -2,10 +2,10 @@
 // compiled.
 #include <fenestra/bench/memory.hpp>
 #include <fenestra/bench/work.hpp>
+#include <fenestra/engine/tape.hpp>
 #include <fenestra/nn/model_programs.hpp>
 #include <fenestra/nn/optimiser.hpp>
 #include <fenestra/spec/problem.hpp>
-#include <fenestra/tape/tape.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -33,7 +33,7 @@ struct Setting {
 
 template <class Model>
 void eager_step(Setting<Model>& setting, nn::Sgd<float>& sgd) {
-  using V = Var<Tensor<float>>;
+  using V = Value<float>;
   Tape<float> tape;
   std::vector<V> variables;
   for (const Tensor<float>& parameter : setting.parameters) {

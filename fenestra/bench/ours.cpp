@@ -1,5 +1,6 @@
 // The operators of this library, called eagerly on plain tensors.
 #include <fenestra/bench/work.hpp>
+#include <fenestra/engine/tape.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/ops/adaptive_avg_pool/op.hpp>
 #include <fenestra/ops/avg_pool/kernels.hpp>

@@ -5,9 +5,9 @@
 // batch, so there is no tolerance.
 #pragma once
 
+#include <fenestra/engine/compile.hpp>
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/program.hpp>
-#include <fenestra/ops/compile.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 
 #include <cstring>
@@ -64,34 +64,37 @@ struct EagerResults {
   std::vector<Tensor<double>> second;  ///< the tangents of vjp
 };
 
-/// From one tape over jets, which has everything at once; its primal parts are those of plain
-/// tensors.
+/// From one tape inside forward mode, which has everything at once; its primal parts are those of
+/// plain tensors.
 template <class F>
 EagerResults eager_results(const F& f,
                            const std::vector<Tensor<double>>& in,
                            const std::vector<Tensor<double>>& dots,
                            const Tensor<double>& y_bar) {
-  using T = Tensor<double>;
-  BasicTape<Jet<T>> tape;
-  std::vector<Var<Jet<T>>> variables;
+  using V = Value<double>;
+  const Level level = new_level();
+  const auto jet_of = [&](const V& value) { return value.on<V::Jet>(level); };
+  Tape<double> tape;
+  std::vector<V> variables;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    variables.push_back(tape.parameter(Jet<T>(in[i], dots[i])));
+    variables.push_back(tape.parameter(V(level, V::Jet(in[i], V(dots[i])))));
   }
-  const Var<Jet<T>> y = f(variables);
+  const V y = f(variables);
+  const V::Jet y_jet = jet_of(tape.around(y));
   EagerResults results;
-  results.run = {y.value().primal()};
-  results.jvp = {y.value().primal(), y.value().tangent_or_zeros()};
+  results.run = {y_jet.primal()};
+  results.jvp = {y_jet.primal(), y_jet.tangent_or_zeros()};
   results.vjp = results.run;
-  std::vector<T> bar_dots;
-  if (y.requires_grad()) {
-    const auto grads = tape.backward(Seed<Jet<T>>{y, Jet<T>(y_bar)});
-    for (const auto& variable : variables) {
-      const Jet<T> bar = grads[variable];
+  std::vector<Tensor<double>> bar_dots;
+  if (tape.owns(y)) {
+    const auto grads = tape.backward(Seed<double>{y, y_bar});
+    for (const V& variable : variables) {
+      const V::Jet bar = jet_of(grads[variable]);
       results.vjp.push_back(bar.primal());
       bar_dots.push_back(bar.tangent_or_zeros());
     }
   } else {
-    for (const T& x : in) {
+    for (const Tensor<double>& x : in) {
       results.vjp.push_back(zeros_like(x));
       bar_dots.push_back(zeros_like(x));
     }

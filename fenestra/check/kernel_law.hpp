@@ -12,6 +12,7 @@
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/rules.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -11,6 +11,7 @@
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/engine_operator.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cmath>
@@ -198,12 +199,12 @@ AllOf<T> run_engine(const typename Op::Geometry& g, const Lifted<T>& operands, b
   spoil_memory<Op, T>(g);
   AllOf<T> all;
   Tape<T> tape;
-  std::vector<Var<Tensor<T>>> values;
+  std::vector<Value<T>> values;
   for (const Tensor<T>& value : operands.in.values) {
     values.push_back(tape.parameter(value));
   }
-  const Var<Tensor<T>> y = Op::template call<Var<Tensor<T>>>(g, values, operands.in.data);
-  all.push_back(y.value());
+  const Value<T> y = Op::template call<Value<T>>(g, values, operands.in.data);
+  all.push_back(y.tensor());
   all.push_back(with_tangent ? Engine<Op>::template jvp<T>(g, operands.in, operands.dots)
                              : Tensor<T>(Shape{0}));
   if (!y.requires_grad()) {
@@ -212,7 +213,7 @@ AllOf<T> run_engine(const typename Op::Geometry& g, const Lifted<T>& operands, b
     }
     return all;
   }
-  const auto grads = tape.backward(Seed<Tensor<T>>{y, operands.y_bar});
+  const auto grads = tape.backward(Seed<T>{y, operands.y_bar});
   for (const auto& value : values) {
     all.push_back(grads[value]);
   }

@@ -12,6 +12,7 @@
 #include <fenestra/check/law.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/operator.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/spec/dual.hpp>
 #include <fenestra/spec/interval.hpp>
 #include <fenestra/spec/rational.hpp>

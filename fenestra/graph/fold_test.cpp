@@ -3,6 +3,7 @@
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
+#include <fenestra/ops/rules.hpp>
 
 #include <gtest/gtest.h>
 

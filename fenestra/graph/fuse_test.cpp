@@ -1,8 +1,10 @@
 // Groups: how they are found, what the verifier refuses, and that pieces have the bits of the
 // whole.
+#include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
+#include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/models.hpp>
 
 #include <gtest/gtest.h>

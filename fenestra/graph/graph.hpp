@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/base/level.hpp>
 #include <fenestra/graph/operation.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
@@ -129,7 +130,11 @@ class FENESTRA_API Graph {
   /// Room for that many nodes.
   void reserve(NodeId count) { nodes_.reserve(static_cast<std::size_t>(count)); }
 
+  /// That of its nodes among values; a copy keeps it.
+  Level level() const { return level_; }
+
  private:
+  Level level_ = new_level();
   std::vector<Node> nodes_;
   std::vector<Output> outputs_;
   std::vector<Group> groups_;

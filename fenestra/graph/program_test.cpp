@@ -1,8 +1,9 @@
 // Programs: what they compute, that running them allocates nothing, threads, errors, training
 // steps.
+#include <fenestra/engine/transforms.hpp>
 #include <fenestra/graph/testing_test.hpp>
+#include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/optimiser.hpp>
-#include <fenestra/ops/transforms.hpp>
 
 #include <gtest/gtest.h>
 
@@ -212,8 +213,8 @@ TEST(Program, RefusesASharpnessThatEagerRefuses) {
     EXPECT_EQ(code_of([&] { program.vjp(context, x, beta, y_bar); }), ErrorCode::invalid_beta)
         << bad;
     EXPECT_EQ(code_of([&] {
-                compile<float>([&](const auto& in) { return model(in, Value<float>(beta)); },
-                               x.shape());
+                const fenestra::Value<float> constant(beta);
+                compile<float>([&](const auto& in) { return model(in, constant); }, x.shape());
               }),
               ErrorCode::invalid_beta)
         << bad;

@@ -1,6 +1,7 @@
 // Recomputation under a memory limit: what is copied, that limits hold, and that no bit changes.
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/testing_test.hpp>
+#include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/models.hpp>
 
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/packing.hpp>
 #include <fenestra/graph/testing_test.hpp>
+#include <fenestra/nn/compile_step.hpp>
 
 #include <gtest/gtest.h>
 

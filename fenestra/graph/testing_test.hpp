@@ -2,8 +2,9 @@
 // errors. Not installed.
 #pragma once
 
+#include <fenestra/engine/compile.hpp>
 #include <fenestra/graph/graph.hpp>
-#include <fenestra/ops/compile.hpp>
+#include <fenestra/ops/all.hpp>
 
 #include <algorithm>
 #include <cmath>

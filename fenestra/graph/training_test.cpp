@@ -1,8 +1,9 @@
 // Adam as part of a program, beside the optimiser of nn.
+#include <fenestra/engine/transforms.hpp>
 #include <fenestra/graph/testing_test.hpp>
+#include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/models.hpp>
 #include <fenestra/nn/optimiser.hpp>
-#include <fenestra/ops/transforms.hpp>
 
 #include <gtest/gtest.h>
 

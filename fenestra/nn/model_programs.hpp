@@ -5,8 +5,9 @@
 // image, and are trained on a mask.
 #pragma once
 
+#include <fenestra/engine/compile.hpp>
+#include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/models.hpp>
-#include <fenestra/ops/compile.hpp>
 #include <fenestra/ops/loss/loss.hpp>
 
 #include <span>
@@ -60,7 +61,7 @@ V loss_of(const V& scores, const T& targets) {
 
 /// Scores of a model that is not trained any more; normalisations use the statistics with which a
 /// model starts.
-template <class Model, Value V>
+template <class Model, AnyValue V>
 V infer(std::span<const V> parameters, const V& x) {
   using T = typename ValueTraits<V>::Scalar;
   if constexpr (requires { Model::template initial_statistics<T>(); }) {

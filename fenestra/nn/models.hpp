@@ -21,7 +21,7 @@
 namespace fenestra::nn {
 
 /// Parameters in the order in which a forward pass reads them.
-template <Value V>
+template <AnyValue V>
 class Reader {
  public:
   explicit Reader(std::span<const V> values) : values_(values) {}
@@ -65,7 +65,7 @@ struct LeNet5 {
   static std::vector<Tensor<T>> initial(Random& random) {
     return initial_parameters<T>(parameters(), random);
   }
-  template <Value V>
+  template <AnyValue V>
   static V forward(std::span<const V> parameters, const V& x) {
     Reader<V> p(parameters);
     const auto stage = [&](const V& h, Index padding) {
@@ -111,7 +111,7 @@ struct UNet {
   static std::vector<Tensor<T>> initial(Random& random) {
     return initial_parameters<T>(parameters(), random);
   }
-  template <Value V>
+  template <AnyValue V>
   static V forward(std::span<const V> parameters, const V& x) {
     Reader<V> p(parameters);
     const auto once = [&](const V& h) {
@@ -185,11 +185,11 @@ struct ResNet18 {
     return all;
   }
 
-  template <Value V>
+  template <AnyValue V>
   static V forward(std::span<const V> parameters, const V& x) {
     return run<V>(parameters, {}, x);
   }
-  template <Value V>
+  template <AnyValue V>
   static V infer(std::span<const V> parameters, std::span<const V> statistics, const V& x) {
     return run<V>(parameters, statistics, x);
   }
@@ -197,7 +197,7 @@ struct ResNet18 {
  private:
   static constexpr Index kWidths[] = {64, 128, 256, 512};
 
-  template <Value V>
+  template <AnyValue V>
   static V run(std::span<const V> parameters, std::span<const V> statistics, const V& x) {
     Reader<V> p(parameters);
     Reader<V> s(statistics);

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
-#include <fenestra/ops/tree.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/tree.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cmath>

@@ -4,6 +4,7 @@
 // grows with the numbers.
 #include <fenestra/check/kernel_law.hpp>
 #include <fenestra/ops/list.hpp>
+#include <fenestra/ops/rules.hpp>
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,8 @@
 // two.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/tape.hpp>
 #include <fenestra/ops/operator.hpp>
 
 #include <optional>
@@ -26,11 +27,11 @@ struct Engine {
                                     const Inputs<T>& in,
                                     const Tensor<T>& y_bar) {
     Tape<T> tape;
-    std::vector<Var<Tensor<T>>> values;
+    std::vector<Value<T>> values;
     for (const Tensor<T>& value : in.values) {
       values.push_back(tape.parameter(value));
     }
-    const Var<Tensor<T>> y = Op::template call<Var<Tensor<T>>>(g, values, in.data);
+    const Value<T> y = Op::template call<Value<T>>(g, values, in.data);
     std::vector<Tensor<T>> bars;
     if (!y.requires_grad()) {  // an operator may return a constant, e.g. of an empty tensor
       for (const Tensor<T>& value : in.values) {
@@ -38,7 +39,7 @@ struct Engine {
       }
       return bars;
     }
-    const auto grads = tape.backward(Seed<Tensor<T>>{y, y_bar});
+    const auto grads = tape.backward(Seed<T>{y, y_bar});
     for (const auto& value : values) {
       bars.push_back(grads[value]);
     }
@@ -46,11 +47,15 @@ struct Engine {
   }
   template <class T, class Geometry>
   static Tensor<T> jvp(const Geometry& g, const Inputs<T>& in, const std::vector<Tensor<T>>& dots) {
-    std::vector<Jet<Tensor<T>>> values;
+    using Jet = typename Value<T>::Jet;
+    const Level level = new_level();
+    std::vector<Value<T>> values;
     for (std::size_t i = 0; i < in.values.size(); ++i) {
-      values.emplace_back(in.values[i], dots[i]);
+      values.emplace_back(level, Jet(in.values[i], Value<T>(dots[i])));
     }
-    return Op::template call<Jet<Tensor<T>>>(g, values, in.data).tangent_or_zeros();
+    return Op::template call<Value<T>>(g, values, in.data)
+        .template on<Jet>(level)
+        .tangent_or_zeros();
   }
 };
 

@@ -1,8 +1,8 @@
 // The pools on batches: the hidden axis joins the batch, the windows stay as they are.
 #pragma once
 
+#include <fenestra/engine/batch.hpp>
 #include <fenestra/ops/avg_pool/avg_pool.hpp>
-#include <fenestra/ops/batch.hpp>
 #include <fenestra/ops/lp_pool/lp_pool.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
@@ -18,7 +18,7 @@ constexpr PoolGeometry fold_batch(PoolGeometry g, Index count) {
 }
 
 /// Runs `p`, whose geometry was folded, on input 0 and unfolds the result to items of `item`.
-template <class P, Value V>
+template <class P, AnyValue V>
 Applied<V> apply_folded(const P& p,
                         const BatchCall<V>& call,
                         const Shape& in,
@@ -32,7 +32,7 @@ Applied<V> apply_folded(const P& p,
 
 }  // namespace detail
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const AvgPoolPrimitive& p, const BatchCall<V>& call) {
   AvgPoolPrimitive wide = p;
   wide.g.pool = detail::fold_batch(p.g.pool, call.count);
@@ -43,17 +43,17 @@ Applied<V> apply_batched(const AvgPoolPrimitive& p, const BatchCall<V>& call) {
                               forward ? p.g.pool.y_shape() : p.g.pool.x_shape());
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const MaxPoolPrimitive& p, const BatchCall<V>& call) {
   MaxPoolPrimitive wide = p;
   wide.g.pool = detail::fold_batch(p.g.pool, call.count);
   return detail::apply_folded(wide, call, wide.g.pool.x_shape(), p.g.pool.y_shape());
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const MaxPoolWinnersPrimitive& p, const BatchCall<V>& call) {
   if (call.data[0].count == 0) {
-    return detail::apply_item_by_item(p, call);  // one pool's winners for many values: unusual
+    return apply_item_by_item(p, call);  // one pool's winners for many values: unusual
   }
   MaxPoolWinnersPrimitive wide = p;
   wide.g.pool = detail::fold_batch(p.g.pool, call.count);
@@ -65,17 +65,17 @@ Applied<V> apply_batched(const MaxPoolWinnersPrimitive& p, const BatchCall<V>& c
                               {call.data[0].indices});
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const LpPoolPrimitive& p, const BatchCall<V>& call) {
   LpPoolPrimitive wide = p;
   wide.g.pool = detail::fold_batch(p.g.pool, call.count);
   return detail::apply_folded(wide, call, wide.g.pool.x_shape(), p.g.pool.y_shape());
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const SmoothMaxPoolPrimitive& p, const BatchCall<V>& call) {
   if (call.is_stacked(1)) {
-    return detail::apply_item_by_item(p, call);  // a sharpness per item
+    return apply_item_by_item(p, call);  // a sharpness per item
   }
   SmoothMaxPoolPrimitive wide = p;
   wide.g.pool = detail::fold_batch(p.g.pool, call.count);

@@ -6,6 +6,7 @@
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/conv_transpose/spec.hpp>
 #include <fenestra/ops/max_pool/spec.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/ops/smooth_max_pool/spec.hpp>
 #include <fenestra/spec/image.hpp>
 #include <fenestra/spec/interval.hpp>

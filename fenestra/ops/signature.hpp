@@ -3,7 +3,6 @@
 // knows a language.
 //
 //   struct ConvSignature {
-//     using Primitives = TypeList<ConvPrimitive>;
 //     template <class D>
 //     static void declare(D& declarer) {
 //       declarer.function({.name = "conv", ...},
@@ -17,8 +16,8 @@
 // type the declarer chooses. The struct is named like the operator's descriptor.
 #pragma once
 
+#include <fenestra/engine/value_traits.hpp>
 #include <fenestra/ops/operator.hpp>
-#include <fenestra/ops/value.hpp>
 #include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/tensor.hpp>
@@ -121,7 +120,7 @@ struct EnumNames<PadCells> {
 };
 
 /// A result with indices where they were asked for.
-template <Value V>
+template <AnyValue V>
 struct WithIndices {
   V y;
   std::optional<IndicesOf<V>> indices;

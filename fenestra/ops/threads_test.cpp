@@ -2,12 +2,13 @@
 // thread sanitizer can watch it (`make tsan`).
 #include <fenestra/base/child_test.hpp>
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/engine/tape.hpp>
+#include <fenestra/engine/transforms.hpp>
 #include <fenestra/nn/models.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/loss/loss.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
-#include <fenestra/ops/transforms.hpp>
 
 #include <gtest/gtest.h>
 
@@ -25,14 +26,14 @@ std::vector<Tensor<T>> lenet_gradients() {
   const auto parameters = nn::LeNet5::initial<T>(random);
   const Tensor<T> x = nn::uniform<T>(nn::LeNet5::input(2), random, 1.0);
   Tape<T> tape;
-  std::vector<Var<Tensor<T>>> variables;
+  std::vector<Value<T>> variables;
   for (const Tensor<T>& parameter : parameters) {
     variables.push_back(tape.parameter(parameter));
   }
-  const auto y = nn::LeNet5::forward<Var<Tensor<T>>>(variables, Var<Tensor<T>>(x));
+  const auto y = nn::LeNet5::forward<Value<T>>(variables, Value<T>(x));
   const auto loss = cross_entropy(y, Tensor<Index>({2}, {1, 7}));
   const auto grads = tape.backward(loss);
-  std::vector<Tensor<T>> results{loss.value()};
+  std::vector<Tensor<T>> results{loss.tensor()};
   for (const auto& variable : variables) {
     results.push_back(grads[variable]);
   }
@@ -86,8 +87,8 @@ std::vector<Tensor<float>> large_convolution() {
   const Tensor<float> w = nn::uniform<float>({32, 16, 3, 3}, random, 1.0);
   Tape<float> tape;
   const auto weight = tape.parameter(w);
-  const auto y = conv(Var<Tensor<float>>(x), weight, {.padding = 1});
-  return {y.value(), tape.backward(sum(y))[weight]};
+  const auto y = conv(x, weight, {.padding = 1});
+  return {y.tensor(), tape.backward(sum(y))[weight]};
 }
 
 TEST(Threads, AChildComputesWhatItsParentDoes) {

@@ -1,12 +1,13 @@
 // The transforms on networks of real operators: agreement between modes, nesting in both orders,
 // exactness in rationals.
+#include <fenestra/engine/gradcheck.hpp>
+#include <fenestra/engine/transforms.hpp>
 #include <fenestra/ops/avg_pool/avg_pool.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
-#include <fenestra/ops/gradcheck.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
-#include <fenestra/ops/transforms.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/rational.hpp>
 
@@ -171,16 +172,16 @@ TEST(Transforms, CheckpointingRecomputesInsteadOfKeeping) {
   Tape<double> tape;
   const auto w = tape.parameter(numbers<double>(Shape{2, 2, 3, 3}, 15));
   const auto x = tape.constant(numbers<double>(Shape{1, 2, 6, 6}, 16));
-  const auto block = [](std::span<const Var<Tensor<double>>> in) {
+  const auto block = [](std::span<const Value<double>> in) {
     return relu(conv(relu(conv(in[0], in[1], {.padding = 1})), in[1], {.padding = 1}));
   };
-  const std::vector<Var<Tensor<double>>> args{x, w};
+  const std::vector<Value<double>> args{x, w};
   const Index before = tape.size();
   const auto saved = checkpoint(block, args);
   EXPECT_EQ(tape.size(), before + 1);
   const auto plain = block(args);
-  EXPECT_EQ(saved.value(), plain.value());
-  EXPECT_EQ(tape.backward(sum(saved))[w], tape.backward(sum(plain))[w]);
+  EXPECT_EQ(saved.tensor(), plain.tensor());
+  EXPECT_EQ(tape.backward(sum(saved))[w].tensor(), tape.backward(sum(plain))[w].tensor());
 }
 
 TEST(Gradcheck, NamesTheWorstElementOfAWrongGradient) {

@@ -1,11 +1,13 @@
-// Trees of values: flatten and unflatten undo each other, for every kind of node, and values may
-// change their type.
-#include <fenestra/ops/reduce/reduce.hpp>
-#include <fenestra/ops/tree.hpp>
+// Trees of values: flatten and unflatten undo each other, for every kind of node, values may change
+// their type, and transforms take them.
+#include <fenestra/fenestra.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -15,6 +17,7 @@ namespace fenestra {
 namespace {
 
 using D = Tensor<double>;
+using V = Value<double>;
 
 D scalar(double value) { return D(Shape{}, value); }
 
@@ -74,11 +77,11 @@ TEST(Tree, UnflattenUndoesFlattenAndCarriesAlongWhatIsNoValue) {
 
 TEST(Tree, UnflattenRebindsAStructToVariables) {
   Tape<double> tape;
-  std::vector<Var<D>> variables;
+  std::vector<V> variables;
   for (const D& value : tree_flatten(example())) {
     variables.push_back(tape.parameter(value));
   }
-  const Net<Var<D>> net = tree_unflatten(example(), variables);
+  const Net<V> net = tree_unflatten(example(), variables);
   const auto y = mul(net.scale, add(net.more[0].w, net.first.b));
   const auto grads = tape.backward(y);
   EXPECT_EQ(grads[net.scale][0], 5);
@@ -104,16 +107,19 @@ TEST(Tree, MapTakesValuesInEqualPlacesOfSeveralTrees) {
 }
 
 TEST(Tree, MapMayChangeTheTypeOfTheValues) {
-  const auto jets = tree_map([](const D& v) { return Jet<D>(v, v); }, example());
-  static_assert(std::is_same_v<decltype(jets), const Net<Jet<D>>>);
-  EXPECT_EQ(jets.scale.tangent_or_zeros()[0], 10);
+  const Level level = new_level();
+  const auto jets = tree_map([&](const D& v) { return V(level, V::Jet(v, V(v))); }, example());
+  static_assert(std::is_same_v<decltype(jets), const Net<V>>);
+  EXPECT_EQ(jets.scale.on<V::Jet>(level).tangent_or_zeros()[0], 10);
+  const Net<D> back = tree_map([](const V& v) { return v.tensor(); }, jets);
+  EXPECT_EQ(tree_flatten(back), tree_flatten(example()));
 }
 
 TEST(Tree, AStructWithItsOwnRebindFollowsIt) {
   const Sized<D, 2> tree{{scalar(1), scalar(2)}};
-  const auto variables = tree_map([](const D& v) { return Var<D>(v); }, tree);
-  static_assert(std::is_same_v<decltype(variables), const Sized<Var<D>, 2>>);
-  EXPECT_EQ(variables.w[1].value()[0], 2);
+  const auto values = tree_map([](const D& v) { return V(v); }, tree);
+  static_assert(std::is_same_v<decltype(values), const Sized<V, 2>>);
+  EXPECT_EQ(values.w[1][0], 2);
 }
 
 TEST(Tree, AStructOfOneValueTypeKeepsIt) {
@@ -129,9 +135,149 @@ TEST(Tree, ForEachTensorChangesATreeThatIsNotConst) {
 }
 
 TEST(Tree, WhatHoldsNoValueIsNoTree) {
+  struct Numbers {
+    int count;
+    std::vector<double> list;
+  };
+  struct Empty {};
   static_assert(!Tree<int> && !Tree<std::vector<int>> && !Tree<std::tuple<>>);
-  static_assert(Tree<std::vector<D>> && Tree<Net<Var<D>>> &&
-                std::is_same_v<TreeValue<Net<Jet<D>>>, Jet<D>>);
+  static_assert(!Tree<Numbers> && !Tree<Empty> && !Tree<std::map<int, int>> &&
+                !Tree<std::optional<int>> && !Tree<ConvOptions>);
+  static_assert(Tree<std::vector<D>> && Tree<Net<V>> && std::is_same_v<TreeValue<Net<V>>, V>);
+}
+
+// --- Aggregates, maps and optionals ------------------------------
+
+/// Nothing but members: no list of them, no template.
+struct Convolution {
+  V w;
+  std::optional<V> b = {};
+  ConvOptions options = {};
+  std::string name = "convolution";
+
+  V operator()(const V& x) const { return b ? conv(x, w, *b, options) : conv(x, w, options); }
+};
+struct Model {
+  std::vector<Convolution> layers;
+  std::map<std::string, V> scales;
+  std::function<V(const V&)> activation;
+  int calls = 0;
+
+  V operator()(const V& x) const {
+    V y = x;
+    for (const Convolution& layer : layers) {
+      y = activation(layer(y));
+    }
+    return mul(scales.at("inner"), add(sum(y), scales.at("outer")));
+  }
+};
+
+Model model() {
+  return {
+      .layers = {{.w = D(Shape{1, 1, 2}, {1, 2}), .b = D(Shape{1}, 3.0), .options = {.padding = 1}},
+                 {.w = D(Shape{1, 1, 2}, {-1, 1})}},
+      .scales = {{"outer", scalar(5)}, {"inner", scalar(7)}},
+      .activation = [](const V& x) { return relu(x); },
+      .calls = 4};
+}
+
+TEST(Tree, AnAggregateNeedsNoListOfItsMembers) {
+  static_assert(Tree<Model> && std::is_same_v<TreeValue<Model>, V>);
+  const Model net = model();
+  std::vector<Shape> shapes;
+  for_each_tensor(net, [&](const V& value) { shapes.push_back(value.shape()); });
+  // Maps are in the order of their keys, an absent value is none.
+  EXPECT_EQ(shapes,
+            (std::vector<Shape>{Shape{1, 1, 2}, Shape{1}, Shape{1, 1, 2}, Shape{}, Shape{}}));
+  const Model doubled = tree_map([](const V& v) { return scale(v, 2); }, net);
+  EXPECT_EQ(doubled.scales.at("inner")[0], 14);
+  EXPECT_EQ((*doubled.layers[0].b)[0], 6);
+  EXPECT_FALSE(doubled.layers[1].b.has_value());
+  EXPECT_EQ(doubled.layers[0].options.padding, net.layers[0].options.padding);
+  EXPECT_EQ(doubled.layers[1].name, "convolution");
+  EXPECT_EQ(doubled.calls, 4);
+  EXPECT_EQ(doubled.activation(scalar(-1))[0], 0);
+}
+
+TEST(Tree, TransformsTakeAModelOfValues) {
+  const V x = D(Shape{1, 1, 2}, {1, 2});
+  // The first layer gives (5, 8, 5), the second (3, 0), all of it through relu.
+  const auto f = [&](const Model& m) { return m(x); };
+  EXPECT_EQ(f(model())[0], 7 * (3 + 5));
+  const Model bars = grad(f, model());
+  EXPECT_EQ(bars.scales.at("inner")[0], 8);
+  EXPECT_EQ(bars.scales.at("outer")[0], 7);
+  EXPECT_EQ(bars.layers[1].w.tensor(), D(Shape{1, 1, 2}, {7 * 5, 7 * 8}));
+  EXPECT_EQ(bars.layers[0].w.tensor(), D(Shape{1, 1, 2}, {7 * 1, 7 * 1}));
+  EXPECT_EQ((*bars.layers[0].b)[0], 0);
+  EXPECT_FALSE(bars.layers[1].b.has_value());
+  // Along the gradient the slope is its square.
+  const V slope = jvp(f, primals(model()), tangents(bars)).second;
+  EXPECT_EQ(slope[0], 8 * 8 + 7 * 7 + 35 * 35 + 56 * 56 + 7 * 7 + 7 * 7);
+  const Program<double> program = compile<double>(f, model());
+  Context<double> context(program);
+  const std::vector<V> values = tree_flatten(model());
+  std::vector<D> tensors;
+  std::vector<Given> given;
+  for (const V& value : values) {
+    tensors.push_back(value);
+  }
+  given.assign(tensors.begin(), tensors.end());
+  std::vector<D> results{D(Shape{})};
+  program.run(context, given, results);
+  EXPECT_EQ(results[0], f(model()).tensor());
+}
+
+/// Of any value type, for tensors that are stored and values that are computed with.
+template <class W>
+struct Pair {
+  W w;
+  std::array<W, 2> b;
+};
+
+TEST(Tree, AnAggregateOfTheValueTypeIsRebound) {
+  const Pair<D> pair{scalar(3), {scalar(5), scalar(7)}};
+  const auto f = [](const auto& p) { return mul(p.w, mul(p.b[0], p.b[1])); };
+  const auto bars = grad(f, pair);
+  static_assert(std::is_same_v<decltype(bars), const Pair<D>>);
+  EXPECT_EQ(bars.w[0], 35);
+  EXPECT_EQ(bars.b[0][0], 21);
+  EXPECT_EQ(bars.b[1][0], 15);
+  EXPECT_EQ(grad([](const Pair<V>& p) { return mul(p.w, p.b[1]); }, pair).b[1][0], 3);
+  const auto stacked = per_sample_grad(
+      [&](const auto& p, const auto& x) { return mul(x, f(p)); }, pair, over(D(Shape{2}, {1, 10})));
+  EXPECT_EQ(stacked.w, D(Shape{2}, {35, 350}));
+}
+
+TEST(Tree, MapsAndOptionalsAreTrees) {
+  using Named = std::map<std::string, D>;
+  const Named named{{"w", scalar(3)}, {"b", scalar(5)}};
+  const auto f = [](const auto& n) { return mul(n.at("w"), mul(n.at("w"), n.at("b"))); };
+  const Named bars = grad(f, named);
+  EXPECT_EQ(bars, (Named{{"w", scalar(30)}, {"b", scalar(9)}}));
+  const auto square = [](const auto& v) { return v ? mul(*v, *v) : V(scalar(1)); };
+  const std::optional<D> bar = grad(square, std::optional<D>(scalar(4)));
+  EXPECT_EQ(bar, scalar(8));
+  EXPECT_EQ(grad(square, std::optional<D>()), std::nullopt);
+  EXPECT_EQ(tree_size(std::map<int, std::optional<D>>{{1, scalar(1)}, {2, std::nullopt}}), 1);
+}
+
+/// As many members as are counted.
+struct Wide {
+  V a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x;
+};
+
+TEST(Tree, AnAggregateHasUpToTwentyFourMembers) {
+  Wide wide;
+  int count = 0;
+  for_each_tensor(wide, [&](V& value) { value = scalar(++count); });
+  EXPECT_EQ(count, 24);
+  EXPECT_EQ(wide.a[0], 1);
+  EXPECT_EQ(wide.x[0], 24);
+  const Wide bars = grad([](const Wide& all) { return mul(all.x, all.l); }, wide);
+  EXPECT_EQ(bars.l[0], 24);
+  EXPECT_EQ(bars.x[0], 12);
+  EXPECT_EQ(bars.w[0], 0);
 }
 
 TEST(Tree, AWrongNumberOfValuesIsRefused) {

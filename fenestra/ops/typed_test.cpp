@@ -1,7 +1,7 @@
 // Typed graph variables: the types that operators return, mixing with run-time shapes, programs.
 // Derivatives are in typed_transforms_test.cpp, what must not compile in tests/compile_fail.
-#include <fenestra/ops/compile.hpp>
-#include <fenestra/ops/transforms.hpp>
+#include <fenestra/engine/compile.hpp>
+#include <fenestra/engine/transforms.hpp>
 #include <fenestra/ops/typed_all.hpp>
 
 #include <gtest/gtest.h>
@@ -172,7 +172,7 @@ TEST(Typed, OneCallableServesTensorsTapesAndGraphs) {
   EXPECT_EQ(y, relu(conv(x, w, b, {.stride = {2, 1}, .padding = 1})));
   Tape<float> tape;
   const auto variable = tape.parameter(w);
-  EXPECT_EQ(block(x, variable, b).value(), y);
+  EXPECT_EQ(block(x, variable, b).tensor(), y);
   const auto program = compile<float>(block,
                                       typed_input<Shape{3, 8, 8}>,
                                       typed_parameter<Shape{4, 3, 3, 3}>,

@@ -1,9 +1,9 @@
 // Derivatives of callables at typed graph variables: their types for every operator, and their
 // values, which are those of eager calls. The types of the operators are in typed_test.cpp.
-#include <fenestra/ops/compile.hpp>
-#include <fenestra/ops/transforms.hpp>
+#include <fenestra/engine/compile.hpp>
+#include <fenestra/engine/transforms.hpp>
+#include <fenestra/engine/typed_transforms.hpp>
 #include <fenestra/ops/typed_all.hpp>
-#include <fenestra/ops/typed_transforms.hpp>
 
 #include <gtest/gtest.h>
 

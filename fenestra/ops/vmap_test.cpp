@@ -1,12 +1,13 @@
 // vmap and per-sample gradients against a loop over the items, exactly where the arithmetic is.
+#include <fenestra/engine/vmap.hpp>
 #include <fenestra/ops/concat/concat.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/ops/transpose/transpose.hpp>
-#include <fenestra/ops/vmap.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/rational.hpp>
 

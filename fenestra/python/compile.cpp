@@ -25,13 +25,13 @@ namespace {
 
 /// An argument or a result in the program's scalar.
 template <class T>
-ValueOf<T> value_in_program(const py::handle& object, std::string_view name) {
+Value<T> value_in_program(const py::handle& object, std::string_view name) {
   const Where where{"compile", name};
   Incoming given = incoming(object.ptr(), where);
   if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
     return numbers->map([](double x) { return static_cast<T>(x); });
   }
-  auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
+  auto* value = std::get_if<Value<T>>(&std::get<AnyTensor>(given).value);
   if (value == nullptr) {
     const bool is_single = std::is_same_v<T, float>;
     const std::string needed = is_single ? "float32" : "float64";
@@ -118,7 +118,7 @@ class AnyProgram {
     }
     py::list results;
     for (Tensor<T>& result : runner.run(given)) {
-      results.append(stolen(to_python(ValueOf<T>(std::move(result)))));
+      results.append(stolen(to_python(Value<T>(std::move(result)))));
     }
     return results;
   }
@@ -139,7 +139,7 @@ class AnyTrace {
     const Shape shape = Convert<Shape>::get(extents.ptr(), {"compile", name});
     return std::visit(
         [&]<class T>(graph::Builder<T>& builder) {
-          return stolen(to_python(ValueOf<T>(level_, builder.input(shape, name))));
+          return stolen(to_python(Value<T>(level_, builder.input(shape, name))));
         },
         builder_);
   }
@@ -147,7 +147,7 @@ class AnyTrace {
     const Shape shape = Convert<Shape>::get(extents.ptr(), {"compile", name});
     return std::visit(
         [&](auto& builder) {
-          return stolen(to_python(ErasedIndices(level_, builder.data(shape, name))));
+          return stolen(to_python(Indices(level_, builder.data(shape, name))));
         },
         builder_);
   }
@@ -168,11 +168,11 @@ class AnyTrace {
  private:
   template <class T>
   graph::Value<T> output_value(const py::handle& output, std::string_view name) const {
-    if (py::isinstance<ErasedIndices>(output)) {
+    if (py::isinstance<Indices>(output)) {
       Where{"compile", name}.refuse(
           output.ptr(), "a tensor, an array or numbers", "use the integers inside the function");
     }
-    const ValueOf<T> value = value_in_program<T>(output, name);
+    const Value<T> value = value_in_program<T>(output, name);
     if (value.level() == 0) {
       return value.tensor();
     }

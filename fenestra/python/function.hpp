@@ -3,8 +3,7 @@
 // without a detour, since a small operator costs no more than its call.
 #pragma once
 
-#include <fenestra/ops/erased.hpp>
-#include <fenestra/ops/erased_apply.hpp>
+#include <fenestra/engine/value.hpp>
 #include <fenestra/ops/normalise/normalise.hpp>
 #include <fenestra/ops/signature.hpp>
 #include <fenestra/python/convert.hpp>
@@ -45,10 +44,10 @@ class Tensors {
   std::size_t listed = 0;
 
   template <class T>
-  ValueOf<T> take() {
+  Value<T> take() {
     Incoming& next = list_[at_++];
     if (AnyTensor* tensor = std::get_if<AnyTensor>(&next)) {
-      return std::get<ValueOf<T>>(std::move(tensor->value));
+      return std::get<Value<T>>(std::move(tensor->value));
     }
     const Tensor<double>& numbers = std::get<Tensor<double>>(next);
     if constexpr (std::is_same_v<T, double>) {
@@ -156,12 +155,12 @@ struct Cursor {
 };
 
 template <class T>
-ValueOf<T> read(const signature::Input&, Cursor& cursor) {
+Value<T> read(const signature::Input&, Cursor& cursor) {
   cursor.next();
   return cursor.tensors->take<T>();
 }
 template <class T>
-std::optional<ValueOf<T>> read(const signature::OptionalInput&, Cursor& cursor) {
+std::optional<Value<T>> read(const signature::OptionalInput&, Cursor& cursor) {
   PyObject* object = cursor.next();
   if (object == nullptr || object == Py_None) {
     return std::nullopt;
@@ -169,9 +168,9 @@ std::optional<ValueOf<T>> read(const signature::OptionalInput&, Cursor& cursor) 
   return cursor.tensors->take<T>();
 }
 template <class T>
-std::vector<ValueOf<T>> read(const signature::InputList&, Cursor& cursor) {
+std::vector<Value<T>> read(const signature::InputList&, Cursor& cursor) {
   cursor.next();
-  std::vector<ValueOf<T>> values;
+  std::vector<Value<T>> values;
   values.reserve(cursor.tensors->listed);
   for (std::size_t i = 0; i < cursor.tensors->listed; ++i) {
     values.push_back(cursor.tensors->take<T>());
@@ -179,7 +178,7 @@ std::vector<ValueOf<T>> read(const signature::InputList&, Cursor& cursor) {
   return values;
 }
 template <class T>
-ErasedIndices read(const signature::Data&, Cursor& cursor) {
+Indices read(const signature::Data&, Cursor& cursor) {
   PyObject* object = cursor.next();
   return to_indices(object, cursor.where());
 }
@@ -272,8 +271,6 @@ class Declarer {
   }
   template <class Signature>
   void operator_of() {
-    compile_erased<ValueOf<float>>(typename Signature::Primitives{});
-    compile_erased<ValueOf<double>>(typename Signature::Primitives{});
     Signature::declare(*this);
   }
   std::vector<std::unique_ptr<Function>>& functions() { return functions_; }

@@ -88,14 +88,14 @@ void define_files(py::module_& module) {
         const std::string name = utf8(py::str(numpy_dtype_of(dtype, "load_npy")).ptr());
         if (name == "float32") {
           const WithoutGil released;
-          return AnyTensor{ValueOf<float>(io::load_npy<float>(path))};
+          return AnyTensor{Value<float>(io::load_npy<float>(path))};
         }
         if (name != "float64") {
           throw Error(ErrorCode::dtype_mismatch,
                       "load_npy: dtype = " + name + "\n  fix: float32 or float64");
         }
         const WithoutGil released;
-        return AnyTensor{ValueOf<double>(io::load_npy<double>(path))};
+        return AnyTensor{Value<double>(io::load_npy<double>(path))};
       },
       py::arg("path"),
       py::arg("dtype") = "float64",
@@ -208,6 +208,8 @@ PYBIND11_MODULE(_core, module) {
   });
   module.doc() = "The compiled part of fenestra; import fenestra instead.";
   module.attr("__version__") = fenestra::version;
+  static Gil gil;
+  fenestra::set_host_lock(&gil);
   define_tensor(module);
   define_transforms(module);
   define_compile(module);

@@ -170,7 +170,7 @@ py::object get_item(const AnyTensor& tensor, const py::object& key) {
   const Tensor<Index> chosen = to_integers(cells.ptr(), {"index", "key"});
   return std::visit(
       [&](const auto& value) {
-        return stolen(to_python(take(value, ErasedIndices(chosen), chosen.shape())));
+        return stolen(to_python(take(value, Indices(chosen), chosen.shape())));
       },
       tensor.value);
 }
@@ -191,8 +191,8 @@ py::object to_dlpack(AnyTensor& tensor) {
   exported->strides = dense_strides(exported->shape);
   DlTensor& out = exported->managed.tensor;
   std::visit(
-      [&]<class T>(ValueOf<T>& value) {
-        const auto storage = value.tensor().lend();
+      [&]<class T>(Value<T>& value) {
+        const auto storage = value.plain().lend();
         out.data = storage.get();
         exported->storage = storage;
         out.type = {kDlFloat, 8 * sizeof(T), 1};

@@ -1,16 +1,17 @@
 // What the transforms of the Python module are made of: tapes, jets and batches on levels. How they
 // are put together is written in Python (python/fenestra/transforms.py).
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/engine/tape.hpp>
+#include <fenestra/engine/vmap.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
-#include <fenestra/ops/vmap.hpp>
 #include <fenestra/python/module.hpp>
 #include <fenestra/python/object.hpp>
 #include <fenestra/python/value.hpp>
-#include <fenestra/tape/tape.hpp>
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,15 +34,14 @@ AnyTensor below(Level level, const py::handle& object, std::string_view function
   return tensor;
 }
 
-/// A tape for each scalar, on one level.
+/// A tape for each scalar.
 class AnyTape {
  public:
   py::object parameter(const py::object& value) {
+    const Level level = std::min(float_tape_.level(), double_tape_.level());
     return std::visit(
-        [&]<class T>(const ValueOf<T>& v) {
-          return stolen(to_python(ValueOf<T>(level_, of<T>().parameter(v))));
-        },
-        below(level_, value, "parameter").value);
+        [&]<class T>(const Value<T>& v) { return stolen(to_python(of<T>().parameter(v))); },
+        below(level, value, "parameter").value);
   }
   Index size() const { return float_tape_.size() + double_tape_.size(); }
   void reset() {
@@ -50,7 +50,8 @@ class AnyTape {
   }
   bool owns(const py::handle& object) const {
     const AnyTensor* tensor = tensor_of(object.ptr());
-    return tensor != nullptr && tensor->level() == level_;
+    return tensor != nullptr &&
+           std::visit([&]<class T>(const Value<T>& v) { return of<T>().owns(v); }, tensor->value);
   }
   /// What is inside a variable of this tape; anything else is its own value.
   py::object value(const py::object& object) const {
@@ -58,9 +59,7 @@ class AnyTape {
       return object;
     }
     return std::visit(
-        [&]<class T>(const ValueOf<T>& v) {
-          return stolen(to_python(ValueOf<T>(v.template as<Var<ValueOf<T>>>()->value())));
-        },
+        [&]<class T>(const Value<T>& v) { return stolen(to_python(of<T>().around(v))); },
         tensor_of(object.ptr())->value);
   }
 
@@ -84,12 +83,16 @@ class AnyTape {
 
  private:
   template <class T>
-  BasicTape<ValueOf<T>>& of() {
+  Tape<T>& of() {
     if constexpr (std::is_same_v<T, float>) {
       return float_tape_;
     } else {
       return double_tape_;
     }
+  }
+  template <class T>
+  const Tape<T>& of() const {
+    return const_cast<AnyTape*>(this)->of<T>();
   }
 
   template <class T>
@@ -98,22 +101,22 @@ class AnyTape {
                     const py::sequence& leaves,
                     bool retain,
                     py::list& result) {
-    using V = ValueOf<T>;
-    std::vector<Seed<V>> seeds;
+    using V = Value<T>;
+    std::vector<Seed<T>> seeds;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const py::object output = outputs[i];
       const V* value = value_on_tape<T>(output);
       if (value != nullptr) {
-        seeds.push_back({*value->template as<Var<V>>(), bar_of<T>(bars[i], *value)});
+        seeds.push_back({*value, bar_of<T>(bars[i], *value)});
       }
     }
     std::vector<std::size_t> places;
-    BackwardOptions<V> options{.retain = retain, .wrt = {}};
+    BackwardOptions<T> options{.retain = retain, .wrt = {}};
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       const py::object leaf = leaves[i];
       if (const V* value = value_on_tape<T>(leaf)) {
         places.push_back(i);
-        options.wrt.push_back(*value->template as<Var<V>>());
+        options.wrt.push_back(*value);
       } else if (!owns(leaf)) {
         throw Error(ErrorCode::foreign_variable,
                     "backward: argument " + std::to_string(i) +
@@ -125,25 +128,25 @@ class AnyTape {
     }
     if (seeds.empty()) {
       for (std::size_t i = 0; i < places.size(); ++i) {
-        result[places[i]] = stolen(to_python(V(zeros_like(options.wrt[i].value()))));
+        result[places[i]] = stolen(to_python(zeros_like(of<T>().around(options.wrt[i]))));
       }
       return;
     }
-    const auto found = of<T>().backward(std::span<const Seed<V>>(seeds), options);
+    const auto found = of<T>().backward(std::span<const Seed<T>>(seeds), options);
     for (std::size_t i = 0; i < places.size(); ++i) {
       result[places[i]] = stolen(to_python(found[options.wrt[i]]));
     }
   }
 
   template <class T>
-  const ValueOf<T>* value_on_tape(const py::handle& object) const {
+  const Value<T>* value_on_tape(const py::handle& object) const {
     const AnyTensor* tensor = tensor_of(object.ptr());
-    const auto* value = tensor != nullptr ? std::get_if<ValueOf<T>>(&tensor->value) : nullptr;
-    return value != nullptr && value->level() == level_ ? value : nullptr;
+    const auto* value = tensor != nullptr ? std::get_if<Value<T>>(&tensor->value) : nullptr;
+    return value != nullptr && of<T>().owns(*value) ? value : nullptr;
   }
 
   template <class T>
-  ValueOf<T> bar_of(const py::handle& object, const ValueOf<T>& output) const {
+  Value<T> bar_of(const py::handle& object, const Value<T>& output) const {
     if (object.is_none()) {
       return ones_like(output);
     }
@@ -151,7 +154,7 @@ class AnyTape {
     if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
       return numbers->map([](double x) { return static_cast<T>(x); });
     }
-    auto* value = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value);
+    auto* value = std::get_if<Value<T>>(&std::get<AnyTensor>(given).value);
     if (value == nullptr) {
       throw Error(ErrorCode::dtype_mismatch,
                   "backward: the cotangent has another dtype than the result\n  fix: .astype()");
@@ -159,20 +162,19 @@ class AnyTape {
     return std::move(*value);
   }
 
-  Level level_ = new_level();
-  BasicTape<ValueOf<float>> float_tape_;
-  BasicTape<ValueOf<double>> double_tape_;
+  Tape<float> float_tape_;
+  Tape<double> double_tape_;
 };
 
 py::object make_jet(Level level, const py::object& primal, const py::object& tangent) {
   const AnyTensor at = below(level, primal, "jvp");
   return std::visit(
-      [&]<class T>(const ValueOf<T>& value) {
+      [&]<class T>(const Value<T>& value) {
         Incoming given = incoming(tangent.ptr(), {"jvp", "tangent"});
-        ValueOf<T> direction = value;
+        Value<T> direction = value;
         if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
           direction = numbers->map([](double x) { return static_cast<T>(x); });
-        } else if (auto* same = std::get_if<ValueOf<T>>(&std::get<AnyTensor>(given).value)) {
+        } else if (auto* same = std::get_if<Value<T>>(&std::get<AnyTensor>(given).value)) {
           direction = *same;
         } else {
           throw Error(ErrorCode::dtype_mismatch,
@@ -183,7 +185,7 @@ py::object make_jet(Level level, const py::object& primal, const py::object& tan
                       "jvp: primal " + to_string(value.shape()) + ", tangent " +
                           to_string(direction.shape()) + "\n  fix: equal shapes");
         }
-        return stolen(to_python(ValueOf<T>(level, Jet<ValueOf<T>>(value, direction))));
+        return stolen(to_python(Value<T>(level, typename Value<T>::Jet(value, direction))));
       },
       at.value);
 }
@@ -191,10 +193,10 @@ py::object make_jet(Level level, const py::object& primal, const py::object& tan
 /// Value and tangent of a result on `level`.
 py::tuple split_jet(Level level, const py::object& y) {
   return std::visit(
-      [&]<class T>(const ValueOf<T>& value) {
-        const auto jet = value.template on<Jet<ValueOf<T>>>(level);
-        return py::make_tuple(stolen(to_python(ValueOf<T>(jet.primal()))),
-                              stolen(to_python(ValueOf<T>(jet.tangent_or_zeros()))));
+      [&]<class T>(const Value<T>& value) {
+        const auto jet = value.template on<typename Value<T>::Jet>(level);
+        return py::make_tuple(stolen(to_python(Value<T>(jet.primal()))),
+                              stolen(to_python(Value<T>(jet.tangent_or_zeros()))));
       },
       to_tensor(y.ptr(), {"jvp", "result"}).value);
 }
@@ -211,14 +213,14 @@ py::object make_batch(Level level, const py::object& x) {
   const AnyTensor tensor = below(level, x, "vmap");
   require_items(tensor.shape());
   return std::visit(
-      [&]<class T>(const ValueOf<T>& value) {
-        return stolen(to_python(ValueOf<T>(level, Batch<ValueOf<T>>::stacked(value))));
+      [&]<class T>(const Value<T>& value) {
+        return stolen(to_python(Value<T>(level, Value<T>::Batch::stacked(value))));
       },
       tensor.value);
 }
 
 /// As a function sees them: without hidden axes.
-Shape visible_shape(const ErasedIndices& indices) {
+Shape visible_shape(const Indices& indices) {
   if (indices.level() == 0) {
     return indices.plain().type().shape;
   }
@@ -233,23 +235,22 @@ Shape visible_shape(const ErasedIndices& indices) {
   return item;
 }
 
-ErasedIndices make_batch_indices(Level level, const py::object& data) {
-  const ErasedIndices indices = to_indices(data.ptr(), {"vmap", "data"});
+Indices make_batch_indices(Level level, const py::object& data) {
+  const Indices indices = to_indices(data.ptr(), {"vmap", "data"});
   if (indices.level() != 0 && indices.traced() == nullptr) {
     throw Error(ErrorCode::rank_mismatch,
                 "vmap: integer data with two hidden axes\n  fix: one vmap over integers");
   }
   const Shape shape = visible_shape(indices);
   require_items(shape);
-  return {level, BatchIndices<ErasedIndices>(indices, shape[0])};
+  return {level, BatchIndices<Indices>(indices, shape[0])};
 }
 
 /// A result of `level` with its hidden axis in front, repeated where it is the same for all.
 py::object unbatch(Level level, const py::object& y, Index count) {
   return std::visit(
-      [&]<class T>(const ValueOf<T>& value) {
-        const auto batch = value.template on<Batch<ValueOf<T>>>(level);
-        return stolen(to_python(ValueOf<T>(detail::stacked_value(batch, count))));
+      [&]<class T>(const Value<T>& value) {
+        return stolen(to_python(detail::stacked_value(level, value, count)));
       },
       to_tensor(y.ptr(), {"vmap", "result"}).value);
 }
@@ -270,12 +271,12 @@ void define_transforms(py::module_& module) {
       .def("value", &AnyTape::value, py::arg("tensor"))
       .def("reset", &AnyTape::reset)
       .def("__len__", &AnyTape::size);
-  py::class_<ErasedIndices>(module,
-                            "Indices",
-                            "Integers as functions under vmap and compile see them: of all samples "
-                            "at once, or not known yet.")
+  py::class_<Indices>(module,
+                      "Indices",
+                      "Integers as functions under vmap and compile see them: of all samples "
+                      "at once, or not known yet.")
       .def_property_readonly("shape",
-                             [](const ErasedIndices& i) { return shape_tuple(visible_shape(i)); });
+                             [](const Indices& i) { return shape_tuple(visible_shape(i)); });
 
   module.def("_new_level", &new_level);
   module.def("_make_jet", &make_jet, py::arg("level"), py::arg("primal"), py::arg("tangent"));

@@ -97,10 +97,10 @@ std::string dtype_name(PyObject* array) {
 
 std::optional<AnyTensor> from_array(PyObject* array) {
   if (holds<float>(array)) {
-    return AnyTensor{ValueOf<float>(dense<float>(array))};
+    return AnyTensor{Value<float>(dense<float>(array))};
   }
   if (holds<double>(array)) {
-    return AnyTensor{ValueOf<double>(dense<double>(array))};
+    return AnyTensor{Value<double>(dense<double>(array))};
   }
   return std::nullopt;
 }
@@ -218,9 +218,9 @@ AnyTensor from_dlpack(PyObject* object, const Where& where) {
     PyGILState_Release(state);
   });
   if (managed->tensor.type.bits == 32) {
-    return {ValueOf<float>(offered.tensor<float>(owner))};
+    return {Value<float>(offered.tensor<float>(owner))};
   }
-  return {ValueOf<double>(offered.tensor<double>(owner))};
+  return {Value<double>(offered.tensor<double>(owner))};
 }
 
 /// What NumPy makes of an object; what it cannot is refused, and an error of the caller's own comes
@@ -474,7 +474,7 @@ bool is_truth_array(PyObject* object) { return is_array(object) && holds<bool>(o
 AnyTensor to_tensor(PyObject* object, const Where& where) {
   Incoming given = incoming(object, where);
   if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
-    return {ValueOf<double>(std::move(*numbers))};
+    return {Value<double>(std::move(*numbers))};
   }
   return std::get<AnyTensor>(std::move(given));
 }
@@ -500,11 +500,11 @@ Tensor<Index> to_integers(PyObject* object, const Where& where) {
   return integers;
 }
 
-ErasedIndices to_indices(PyObject* object, const Where& where) {
-  if (py::isinstance<ErasedIndices>(object) && is_initialised(object)) {
-    return py::cast<const ErasedIndices&>(py::handle(object));
+Indices to_indices(PyObject* object, const Where& where) {
+  if (py::isinstance<Indices>(object) && is_initialised(object)) {
+    return py::cast<const Indices&>(py::handle(object));
   }
-  return ErasedIndices(to_integers(object, where));
+  return Indices(to_integers(object, where));
 }
 
 PyObject* to_python(AnyTensor tensor) { return py::cast(std::move(tensor)).release().ptr(); }
@@ -514,7 +514,7 @@ PyObject* to_python(Tensor<Index> integers) {
   return array_over(shape, integers.lend()).release().ptr();
 }
 
-PyObject* to_python(ErasedIndices indices) {
+PyObject* to_python(Indices indices) {
   return indices.level() == 0 ? to_python(indices.plain().indices())
                               : py::cast(std::move(indices)).release().ptr();
 }
@@ -523,7 +523,7 @@ PyObject* numpy_view(AnyTensor& tensor) {
   return std::visit(
       [](auto& value) {
         const Shape shape = value.shape();
-        return array_over(shape, value.tensor().lend()).release().ptr();
+        return array_over(shape, value.plain().lend()).release().ptr();
       },
       tensor.value);
 }

@@ -5,7 +5,8 @@
 
 #include <Python.h>
 
-#include <fenestra/ops/erased.hpp>
+#include <fenestra/engine/host_lock.hpp>
+#include <fenestra/engine/value.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <string>
@@ -27,12 +28,16 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-template <class T>
-using ValueOf = Erased<T, WithoutGil>;
+/// The same for computations inside the library, which may also be called without it.
+class Gil final : public HostLock {
+ public:
+  void* release() override { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
+  void take(void* state) override { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+};
 
 /// What Python's class Tensor holds.
 struct AnyTensor {
-  std::variant<ValueOf<float>, ValueOf<double>> value;
+  std::variant<Value<float>, Value<double>> value;
 
   bool is_double() const { return value.index() == 1; }
   Level level() const {
@@ -109,15 +114,15 @@ AnyTensor to_tensor(PyObject* object, const Where& where);
 /// Integers from arrays and lists; int64 memory is borrowed.
 Tensor<Index> to_integers(PyObject* object, const Where& where);
 /// Integers, or those of a batch or a program.
-ErasedIndices to_indices(PyObject* object, const Where& where);
+Indices to_indices(PyObject* object, const Where& where);
 
 PyObject* to_python(AnyTensor tensor);
-inline PyObject* to_python(ValueOf<float> value) { return to_python(AnyTensor{std::move(value)}); }
-inline PyObject* to_python(ValueOf<double> value) { return to_python(AnyTensor{std::move(value)}); }
+inline PyObject* to_python(Value<float> value) { return to_python(AnyTensor{std::move(value)}); }
+inline PyObject* to_python(Value<double> value) { return to_python(AnyTensor{std::move(value)}); }
 /// A NumPy array of int64.
 PyObject* to_python(Tensor<Index> integers);
 /// The same, or class Indices where the integers are not known or those of many samples.
-PyObject* to_python(ErasedIndices indices);
+PyObject* to_python(Indices indices);
 
 /// The object's tensor where it is one of ours, else null.
 AnyTensor* tensor_of(PyObject* object);

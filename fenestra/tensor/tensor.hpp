@@ -12,6 +12,7 @@
 #include <fenestra/tensor/shape.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <new>
@@ -103,6 +104,18 @@ class Tensor {
   std::span<T> mutable_values() { return {mutable_data(), static_cast<std::size_t>(size_)}; }
 
   const T& operator[](Index flat) const { return storage_.get()[flat]; }
+  /// The element at (i, j, ...), one number for each axis; checked.
+  template <std::convertible_to<Index>... I>
+  const T& at(I... i) const {
+    const Index place[] = {static_cast<Index>(i)..., 0};
+    return storage_.get()[flat_index(place, static_cast<int>(sizeof...(I)))];
+  }
+  template <std::convertible_to<Index>... I>
+  T& mutable_at(I... i) {
+    const Index place[] = {static_cast<Index>(i)..., 0};
+    const Index flat = flat_index(place, static_cast<int>(sizeof...(I)));
+    return mutable_data()[flat];
+  }
 
   /// The same elements under another shape of equal size; shares storage.
   Tensor reshaped(const Shape& shape) const {
@@ -144,6 +157,24 @@ class Tensor {
   Tensor(const Shape& shape, std::shared_ptr<T[]> storage)
       : shape_(shape), size_(checked_size(shape)), storage_(std::move(storage)) {}
 
+  Index flat_index(const Index* place, int axes) const {
+    if (axes != rank()) {
+      throw Error(ErrorCode::rank_mismatch,
+                  "tensor: " + std::to_string(axes) + " indices for the shape " +
+                      to_string(shape_) + "\n  fix: one index for each axis");
+    }
+    Index flat = 0;
+    for (int axis = 0; axis < axes; ++axis) {
+      if (place[axis] < 0 || place[axis] >= shape_[axis]) {
+        throw Error(ErrorCode::invalid_index,
+                    "tensor: index " + std::to_string(place[axis]) + " on axis " +
+                        std::to_string(axis) + " of the shape " + to_string(shape_) +
+                        "\n  fix: 0 to " + std::to_string(shape_[axis] - 1));
+      }
+      flat = flat * shape_[axis] + place[axis];
+    }
+    return flat;
+  }
   void detach() {
     auto own = allocate(shape_, size_);
     std::copy_n(storage_.get(), size_, own.get());

@@ -1,5 +1,7 @@
 // What is larger than one operator: tensors, tapes, transforms, programs, optimisers, files. Where
 // state outlives a call that failed, it is what the contract says.
+#include <fenestra/engine/compile.hpp>
+#include <fenestra/engine/vmap.hpp>
 #include <fenestra/fenestra.hpp>
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/io/idx.hpp>
@@ -8,8 +10,6 @@
 #include <fenestra/io/npz.hpp>
 #include <fenestra/io/safetensors.hpp>
 #include <fenestra/nn/optimiser.hpp>
-#include <fenestra/ops/compile.hpp>
-#include <fenestra/ops/vmap.hpp>
 #include <tests/faults/failing_memory.hpp>
 #include <tests/faults/survival.hpp>
 
@@ -187,10 +187,11 @@ TEST_P(Library, CheckpointsSurvive) {
   expect_survival("checkpoint", [&] {
     Tape<float> tape;
     const auto w = tape.parameter(net.w);
-    const std::vector<Var<T>> args{tape.constant(net.x), w};
+    const std::vector<Value<float>> args{tape.constant(net.x), w};
     const auto y = checkpoint(
-        [](std::span<const Var<T>> in) { return relu(conv(in[0], in[1], {.padding = 1})); }, args);
-    return Tensors{y.value(), tape.backward(sum(y))[w]};
+        [](std::span<const Value<float>> in) { return relu(conv(in[0], in[1], {.padding = 1})); },
+        args);
+    return Tensors{y.tensor(), tape.backward(sum(y))[w]};
   });
 }
 

@@ -1,8 +1,8 @@
 // The body of `make_calls`: only the generated unit of each operator includes it.
 #pragma once
 
+#include <fenestra/engine/compile.hpp>
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/ops/compile.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/spec/random.hpp>

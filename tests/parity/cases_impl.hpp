@@ -1,13 +1,14 @@
 // The body of `make_cases`: values, VJP, JVP and double backward of an operator in f64, in f32 and
 // in `Rounded`, which bounds the differences. Only the generated unit of each operator includes it.
 //
-// Everything goes through `Op::call`, the operator as people call it, on tensors, tapes, jets and
-// tapes of tapes.
+// Everything goes through `Op::call`, the operator as people call it, on tensors, and on values of
+// tapes, of jets and of tapes over tapes.
 #pragma once
 
 #include <fenestra/check/rounded.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/engine_operator.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/spec/random.hpp>
 #include <tests/parity/cases.hpp>
 
@@ -118,37 +119,35 @@ void append_double_backward(const typename Op::Geometry& g,
                             const Tensor<T>& y_bar,
                             const std::vector<Tensor<T>>& weights,
                             Results<T>& results) {
-  using Outer = Var<Tensor<T>>;
-  using Inner = Var<Outer>;
-  BasicTape<Tensor<T>> outer_tape;
-  BasicTape<Outer> inner_tape;
-  std::vector<Outer> outer;
-  std::vector<Inner> inner;
+  Tape<T> outer_tape;
+  Tape<T> inner_tape;  // the later one: its gradients are variables of the other
+  std::vector<Value<T>> outer;
+  std::vector<Value<T>> inner;
   for (const Tensor<T>& value : in.values) {
     outer.push_back(outer_tape.parameter(value));
     inner.push_back(inner_tape.parameter(outer.back()));
   }
-  const Outer seed = outer_tape.parameter(y_bar);
-  const Inner y = Op::template call<Inner>(g, inner, in.data);
-  std::vector<Seed<Tensor<T>>> seeds;
-  if (y.requires_grad()) {
-    const auto bars = inner_tape.backward(Seed<Outer>{y, seed});
+  const Value<T> seed = outer_tape.parameter(y_bar);
+  const Value<T> y = Op::template call<Value<T>>(g, inner, in.data);
+  std::vector<Seed<T>> seeds;
+  if (inner_tape.owns(y)) {
+    const auto bars = inner_tape.backward(Seed<T>{y, seed});
     for (std::size_t i = 0; i < inner.size(); ++i) {
-      const Outer bar = bars[inner[i]];
-      if (bar.requires_grad()) {
+      const Value<T> bar = bars[inner[i]];
+      if (outer_tape.owns(bar)) {
         seeds.push_back({bar, weights[i]});
       }
     }
   }
   outer.push_back(seed);
   if (seeds.empty()) {
-    for (const Outer& variable : outer) {
-      results.push_back(zeros_like(variable.value()));
+    for (const Value<T>& variable : outer) {
+      results.push_back(zeros_like(variable.tensor()));
     }
     return;
   }
-  const auto grads = outer_tape.backward(std::span<const Seed<Tensor<T>>>(seeds));
-  for (const Outer& variable : outer) {
+  const auto grads = outer_tape.backward(std::span<const Seed<T>>(seeds));
+  for (const Value<T>& variable : outer) {
     results.push_back(grads[variable]);
   }
 }

@@ -7,8 +7,6 @@
 namespace fenestra {
 
 struct AdaptiveAvgPoolSignature {
-  using Primitives = TypeList<>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

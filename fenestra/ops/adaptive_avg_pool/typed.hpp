@@ -2,8 +2,8 @@
 // `adaptive_avg_pool<AdaptivePoolOptions{...}>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/adaptive_avg_pool/adaptive_avg_pool.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -14,8 +14,6 @@ struct signature::Fields<AdaptivePoolOptions> {
 };
 
 struct AdaptiveMaxPoolSignature {
-  using Primitives = TypeList<>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

@@ -2,9 +2,9 @@
 // `adaptive_max_pool<AdaptivePoolOptions{...}>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/adaptive_max_pool/adaptive_max_pool.hpp>
 #include <fenestra/ops/max_pool/typed.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

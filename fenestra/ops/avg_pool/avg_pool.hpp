@@ -3,13 +3,13 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/with_kernel.hpp>
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/avg_pool/geometry.hpp>
 #include <fenestra/ops/avg_pool/spec.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
-#include <fenestra/ops/with_kernel.hpp>
 #include <fenestra/tensor/split.hpp>
 
 namespace fenestra {
@@ -90,33 +90,33 @@ struct AvgPoolPrimitive {
 
 /// The mean of each window; see AvgPoolOptions. `named_rank` fixes the number of spatial axes, 0
 /// infers it.
-template <Value V>
+template <AnyValue V>
 constexpr V avg_pool(const V& x, const AvgPoolOptions& options, int named_rank = 0) {
   return apply(AvgPoolPrimitive{AvgPoolDirection::forward,
                                 avg_pool_geometry(x.shape(), options, named_rank)},
                {x});
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V avg_pool1d(const V& x, const AvgPoolOptions& options) {
   return avg_pool(x, options, 1);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V avg_pool2d(const V& x, const AvgPoolOptions& options) {
   return avg_pool(x, options, 2);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V avg_pool3d(const V& x, const AvgPoolOptions& options) {
   return avg_pool(x, options, 3);
 }
 
 /// The sum over each window (divisor 1), and its adjoint: every cell collects the windows that see
 /// it.
-template <Value V>
+template <AnyValue V>
 constexpr V window_sum(const V& x, const PoolGeometry& pool) {
   return apply(AvgPoolPrimitive{AvgPoolDirection::forward, {pool, true, 1}}, {x});
 }
-template <Value V>
+template <AnyValue V>
 constexpr V window_spread(const V& y, const PoolGeometry& pool) {
   return apply(AvgPoolPrimitive{AvgPoolDirection::input_grad, {pool, true, 1}}, {y});
 }

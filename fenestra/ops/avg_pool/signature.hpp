@@ -20,8 +20,6 @@ struct signature::Fields<AvgPoolOptions> {
 };
 
 struct AvgPoolSignature {
-  using Primitives = TypeList<AvgPoolPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

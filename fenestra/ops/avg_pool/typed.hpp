@@ -1,8 +1,8 @@
 // Average pooling on typed graph variables: `avg_pool<AvgPoolOptions{...}>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/avg_pool/avg_pool.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -2,7 +2,7 @@
 // part is a slice.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -113,7 +113,7 @@ constexpr ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis)
 
 /// The parts one after another along `axis`; equal extents on all others. A negative axis counts
 /// from the last.
-template <Value V>
+template <AnyValue V>
 constexpr V concat(std::span<const V> parts, int axis) {
   std::vector<Shape> shapes;
   for (const V& part : parts) {
@@ -125,17 +125,17 @@ constexpr V concat(std::span<const V> parts, int axis) {
   }
   return apply_all(primitive, parts, {}, false).y;
 }
-template <Value V>
+template <AnyValue V>
 constexpr V concat(const std::vector<V>& parts, int axis) {
   return concat(std::span<const V>(parts), axis);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V concat(std::initializer_list<V> parts, int axis) {
   return concat(std::span<const V>(parts.begin(), parts.size()), axis);
 }
 /// Parts of different value types, e.g. `concat(std::tie(variable, tensor), 1)`.
 template <class... Vs>
-  requires(sizeof...(Vs) > 0 && (Value<std::remove_cvref_t<Vs>> && ...))
+  requires(sizeof...(Vs) > 0 && (AnyValue<std::remove_cvref_t<Vs>> && ...))
 constexpr auto concat(const std::tuple<Vs...>& parts, int axis) {
   using V = CommonValue<std::remove_cvref_t<Vs>...>;
   return std::apply([&](const auto&... part) { return concat({V(part)...}, axis); }, parts);

@@ -10,8 +10,6 @@
 namespace fenestra {
 
 struct ConcatSignature {
-  using Primitives = TypeList<ConcatPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

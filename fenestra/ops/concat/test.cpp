@@ -1,6 +1,7 @@
 // Concat: known values, errors, derivatives of derivatives. The laws are checked by the harness.
 #include <fenestra/ops/concat/op.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/spec/rational.hpp>
 
 #include <gtest/gtest.h>
@@ -62,26 +63,29 @@ TEST(Concat, TensorsAndVariablesMix) {
   const auto x = tape.parameter(D(Shape{2}, {1.0, 2.0}));
   const D c(Shape{1}, {5.0});
   const auto y = concat(std::tie(c, x, x), 0);
-  EXPECT_EQ(y.value(), D(Shape{5}, {5.0, 1.0, 2.0, 1.0, 2.0}));
+  EXPECT_EQ(y.tensor(), D(Shape{5}, {5.0, 1.0, 2.0, 1.0, 2.0}));
   EXPECT_EQ(tape.backward(mul(y, D(Shape{5}, {1.0, 2.0, 3.0, 4.0, 5.0})))[x],
             D(Shape{2}, {6.0, 8.0}));
 }
 
 TEST(Concat, AMissingTangentIsZero) {
-  const Jet<D> moving(D(Shape{1}, {1.0}), D(Shape{1}, {7.0}));
-  const Jet<D> still(D(Shape{2}, {2.0, 3.0}));
-  EXPECT_EQ(concat({still, moving}, 0).tangent_or_zeros(), D(Shape{3}, {0.0, 0.0, 7.0}));
-  EXPECT_FALSE(concat({still, still}, 0).tangent().has_value());
+  using V = Value<double>;
+  const Level level = new_level();
+  const V moving(level, V::Jet(D(Shape{1}, {1.0}), V(D(Shape{1}, {7.0}))));
+  const V still(level, V::Jet(D(Shape{2}, {2.0, 3.0})));
+  EXPECT_EQ(concat({still, moving}, 0).on<V::Jet>(level).tangent_or_zeros(),
+            D(Shape{3}, {0.0, 0.0, 7.0}));
+  EXPECT_FALSE(concat({still, still}, 0).on<V::Jet>(level).tangent().has_value());
 }
 
 TEST(Concat, SecondDerivativesComeFromNestedTapes) {
-  BasicTape<Var<D>> outer;
   Tape<double> inner;
-  const Var<D> x = inner.parameter(D(Shape{1}, {2.0}));
+  Tape<double> outer;
+  const auto x = inner.parameter(D(Shape{1}, {2.0}));
   const auto xx = outer.parameter(x);
   const auto y = concat({xx, mul(xx, xx)}, 0);
   const auto gradient = outer.backward(mul(y, y))[xx];  // of x^2 + x^4
-  EXPECT_EQ(gradient.value()[0], 2 * 2 + 4 * 8);
+  EXPECT_EQ(gradient[0], 2 * 2 + 4 * 8);
   EXPECT_EQ(inner.backward(gradient)[x][0], 2 + 12 * 4);
 }
 

@@ -1,8 +1,8 @@
 // Concat on typed graph variables: `concat<1>(a, b, ...)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/concat/concat.hpp>
-#include <fenestra/ops/typed.hpp>
 
 #include <tuple>
 

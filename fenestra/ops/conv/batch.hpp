@@ -3,7 +3,7 @@
 // every item's.
 #pragma once
 
-#include <fenestra/ops/batch.hpp>
+#include <fenestra/engine/batch.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/transpose/transpose.hpp>
 
@@ -28,7 +28,7 @@ struct ChannelFolding {
     }
     return !is_weight && batched ? 1 : 0;
   }
-  template <Value V>
+  template <AnyValue V>
   V fold(const V& stacked) const {
     std::vector<int> order;
     Shape folded;
@@ -41,7 +41,7 @@ struct ChannelFolding {
     }
     return reshape(transpose(stacked, order), folded);
   }
-  template <Value V>
+  template <AnyValue V>
   V unfold(const V& folded, Index count) const {
     std::vector<int> order{place()};
     Shape split;
@@ -62,7 +62,7 @@ struct ChannelFolding {
 
 }  // namespace detail
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const ConvPrimitive& p, const BatchCall<V>& call) {
   const ConvGeometry& g = p.g;
   const bool to_weight = p.direction == ConvDirection::weight_grad;

@@ -6,16 +6,16 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/with_kernel.hpp>
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/conv/geometry.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
-#include <fenestra/ops/with_kernel.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
@@ -72,14 +72,14 @@ constexpr Shape leading_shape(Index extent, const Shape& tensor) {
 }
 
 /// Sum over batch and space: the gradient of a bias.
-template <Value V>
+template <AnyValue V>
 constexpr V sum_to_channels(const V& y, Index channels, int rank, Layout layout) {
   return reshape(sum_to(y, channel_shape(channels, rank, layout)), Shape{channels});
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
-template <Value V>
+template <AnyValue V>
 constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
 
 /// How a convolution in the given direction meets samples.
@@ -245,7 +245,7 @@ constexpr ConvGeometry without_bias(ConvGeometry g) {
 }  // namespace detail
 
 /// y = conv(x, w); see ConvOptions. Stride, padding, dilation take a scalar or one value per axis.
-template <Value X, Value W>
+template <AnyValue X, AnyValue W>
 constexpr CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& options = {}) {
   using V = CommonValue<X, W>;
   const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, options);
@@ -253,7 +253,7 @@ constexpr CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& opti
 }
 
 /// y = conv(x, w) + b
-template <Value X, Value W, Value B>
+template <AnyValue X, AnyValue W, AnyValue B>
 constexpr CommonValue<X, W, B> conv(const X& x,
                                     const W& w,
                                     const B& b,
@@ -265,7 +265,7 @@ constexpr CommonValue<X, W, B> conv(const X& x,
 }
 
 /// The input gradient of the convolution `g`; linear in both arguments.
-template <Value V>
+template <AnyValue V>
 constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g) {
   require_shape("conv_input_grad", "y_bar", y_bar, g.y_shape());
   require_shape("conv_input_grad", "w", w, g.w_shape());
@@ -274,7 +274,7 @@ constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g) {
 }
 
 /// The weight gradient of the convolution `g`; linear in both arguments.
-template <Value V>
+template <AnyValue V>
 constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g) {
   require_shape("conv_weight_grad", "x", x, g.x_shape());
   require_shape("conv_weight_grad", "y_bar", y_bar, g.y_shape());
@@ -304,17 +304,17 @@ constexpr void require_spatial_rank(std::string_view op, const Shape& w, int ran
                   std::to_string(rank) + " spatial axes, or conv");
 }
 
-template <Value X, Value W, class... Rest>
+template <AnyValue X, AnyValue W, class... Rest>
 constexpr auto conv1d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv1d", w.shape(), 1);
   return conv(x, w, rest...);
 }
-template <Value X, Value W, class... Rest>
+template <AnyValue X, AnyValue W, class... Rest>
 constexpr auto conv2d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv2d", w.shape(), 2);
   return conv(x, w, rest...);
 }
-template <Value X, Value W, class... Rest>
+template <AnyValue X, AnyValue W, class... Rest>
 constexpr auto conv3d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv3d", w.shape(), 3);
   return conv(x, w, rest...);

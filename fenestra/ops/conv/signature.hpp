@@ -29,8 +29,6 @@ inline void require_named_rank(std::string_view op, const Shape& weight, int ran
 }  // namespace signature
 
 struct ConvSignature {
-  using Primitives = TypeList<ConvPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

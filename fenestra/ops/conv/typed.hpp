@@ -1,8 +1,8 @@
 // Convolution on typed graph variables: `conv<ConvOptions{...}>(x, w, b)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/conv/conv.hpp>
-#include <fenestra/ops/typed.hpp>
 
 #include <optional>
 

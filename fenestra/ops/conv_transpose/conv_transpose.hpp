@@ -8,7 +8,7 @@
 namespace fenestra {
 
 /// y = conv_transpose(x, w); see ConvTransposeOptions.
-template <Value X, Value W>
+template <AnyValue X, AnyValue W>
 constexpr CommonValue<X, W> conv_transpose(const X& x,
                                            const W& w,
                                            const ConvTransposeOptions& options = {}) {
@@ -18,7 +18,7 @@ constexpr CommonValue<X, W> conv_transpose(const X& x,
 }
 
 /// y = conv_transpose(x, w) + b
-template <Value X, Value W, Value B>
+template <AnyValue X, AnyValue W, AnyValue B>
 constexpr CommonValue<X, W, B> conv_transpose(const X& x,
                                               const W& w,
                                               const B& b,
@@ -29,17 +29,17 @@ constexpr CommonValue<X, W, B> conv_transpose(const X& x,
                {V(x), V(w), V(b)});
 }
 
-template <Value X, Value W, class... Rest>
+template <AnyValue X, AnyValue W, class... Rest>
 constexpr auto conv_transpose1d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv_transpose1d", w.shape(), 1);
   return conv_transpose(x, w, rest...);
 }
-template <Value X, Value W, class... Rest>
+template <AnyValue X, AnyValue W, class... Rest>
 constexpr auto conv_transpose2d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv_transpose2d", w.shape(), 2);
   return conv_transpose(x, w, rest...);
 }
-template <Value X, Value W, class... Rest>
+template <AnyValue X, AnyValue W, class... Rest>
 constexpr auto conv_transpose3d(const X& x, const W& w, const Rest&... rest) {
   require_spatial_rank("conv_transpose3d", w.shape(), 3);
   return conv_transpose(x, w, rest...);

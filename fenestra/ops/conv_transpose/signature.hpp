@@ -19,8 +19,6 @@ struct signature::Fields<ConvTransposeOptions> {
 };
 
 struct ConvTransposeSignature {
-  using Primitives = TypeList<>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

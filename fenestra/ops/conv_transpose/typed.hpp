@@ -2,8 +2,8 @@
 // b)`.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
-#include <fenestra/ops/typed.hpp>
 
 #include <optional>
 

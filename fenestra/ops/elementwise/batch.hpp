@@ -2,21 +2,21 @@
 // leading axis.
 #pragma once
 
-#include <fenestra/ops/batch.hpp>
+#include <fenestra/engine/batch.hpp>
 
 namespace fenestra {
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const UnaryPrimitive& p, const BatchCall<V>& call) {
   return {apply(p, {call.stacked(0)}), {}};
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const GatePrimitive& p, const BatchCall<V>& call) {
   return {apply(p, {call.stacked(0), call.stacked(1)}), {}};
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const BinaryPrimitive& p, const BatchCall<V>& call) {
   const int rank = p.shape.rank();
   return {broadcast_to(binary(p.f, call.aligned(0, rank), call.aligned(1, rank)),
@@ -24,7 +24,7 @@ Applied<V> apply_batched(const BinaryPrimitive& p, const BatchCall<V>& call) {
           {}};
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const WinnerGatePrimitive& p, const BatchCall<V>& call) {
   const int rank = call.in[0].shape().rank();
   return {apply(p, {call.stacked(0), call.aligned(1, rank), call.aligned(2, rank)}), {}};
@@ -46,19 +46,19 @@ inline Shape padded_front(Index count, const Shape& shape, int rank) {
 
 }  // namespace detail
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const SumToPrimitive& p, const BatchCall<V>& call) {
   const V sum = sum_to(call.stacked(0), detail::padded_front(call.count, p.to, p.from.rank()));
   return {reshape(sum, with_front(call.count, p.to)), {}};
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const BroadcastToPrimitive& p, const BatchCall<V>& call) {
   const V aligned = reshape(call.stacked(0), detail::padded_front(call.count, p.from, p.to.rank()));
   return {broadcast_to(aligned, with_front(call.count, p.to)), {}};
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const ReshapePrimitive& p, const BatchCall<V>& call) {
   return {reshape(call.stacked(0), with_front(call.count, p.to)), {}};
 }

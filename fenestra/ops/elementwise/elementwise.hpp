@@ -5,7 +5,7 @@
 // of relu, clip and their like; `winner_gate` of min and max, whose ties go to the first argument.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/elementwise/functions.hpp>
@@ -21,7 +21,7 @@
 namespace fenestra {
 
 /// A constant of rank 0 on the level of V.
-template <Value V>
+template <AnyValue V>
 constexpr V scalar_constant(const ScalarOf<V>& value) {
   if constexpr (std::constructible_from<V, Tensor<ScalarOf<V>>>) {
     return V(Tensor<ScalarOf<V>>(Shape{}, value));
@@ -30,75 +30,75 @@ constexpr V scalar_constant(const ScalarOf<V>& value) {
   }
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V unary(const UnaryCall& call, const V& x);
-template <Value V>
+template <AnyValue V>
 constexpr V gate(const GateCall& call, const V& u, const V& x);
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b);
 
 // --- The functions ------------------------------
 
-template <Value V>
+template <AnyValue V>
 constexpr V neg(const V& x) {
   return unary({UnaryFunction::neg}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V exp(const V& x) {
   return unary({UnaryFunction::exp}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V log(const V& x) {
   return unary({UnaryFunction::log}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V sqrt(const V& x) {
   return unary({UnaryFunction::sqrt}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V abs(const V& x) {
   return unary({UnaryFunction::abs}, x);
 }
 /// -1, 0 or 1; its derivative is 0 everywhere.
-template <Value V>
+template <AnyValue V>
 constexpr V sign(const V& x) {
   return unary({UnaryFunction::sign}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V relu(const V& x) {
   return unary({UnaryFunction::relu}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V leaky_relu(const V& x, double negative_slope = 0.01) {
   return unary({UnaryFunction::leaky_relu, negative_slope}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V sigmoid(const V& x) {
   return unary({UnaryFunction::sigmoid}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V tanh(const V& x) {
   return unary({UnaryFunction::tanh}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V normal_cdf(const V& x) {
   return unary({UnaryFunction::normal_cdf}, x);
 }
 /// x * normal_cdf(x), the exact form.
-template <Value V>
+template <AnyValue V>
 constexpr V gelu(const V& x) {
   return unary({UnaryFunction::gelu}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V silu(const V& x) {
   return unary({UnaryFunction::silu}, x);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V hard_sigmoid(const V& x) {
   return unary({UnaryFunction::hard_sigmoid}, x);
 }
 /// log(1 + exp(x)) without overflow.
-template <Value V>
+template <AnyValue V>
 constexpr V softplus(const V& x) {
   return unary({UnaryFunction::softplus}, x);
 }
@@ -111,75 +111,127 @@ constexpr void require_clip_bounds(double least, double largest) {
   }
 }
 /// min(max(x, least), largest); an infinite bound is none.
-template <Value V>
+template <AnyValue V>
 constexpr V clip(const V& x, double least, double largest) {
   require_clip_bounds(least, largest);
   return unary({UnaryFunction::clip, least, largest}, x);
 }
 /// x^p with a constant exponent.
-template <Value V>
+template <AnyValue V>
 constexpr V power(const V& x, double p) {
   return unary({UnaryFunction::power, p}, x);
 }
 /// x times a constant.
-template <Value V>
+template <AnyValue V>
 constexpr V scale(const V& x, double factor) {
   return unary({UnaryFunction::scale, factor}, x);
 }
 
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr auto add(const A& a, const B& b) {
   return binary(BinaryFunction::add, a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr auto sub(const A& a, const B& b) {
   return binary(BinaryFunction::sub, a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr auto mul(const A& a, const B& b) {
   return binary(BinaryFunction::mul, a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr auto div(const A& a, const B& b) {
   return binary(BinaryFunction::div, a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr auto pow(const A& a, const B& b) {
   return binary(BinaryFunction::pow, a, b);
 }
 /// Elementwise; the first argument wins ties, NaN wins over numbers.
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr auto minimum(const A& a, const B& b) {
   return binary(BinaryFunction::min, a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr auto maximum(const A& a, const B& b) {
   return binary(BinaryFunction::max, a, b);
 }
 
-template <Value V>
+template <AnyValue V>
 V operator-(const V& x) {
   return neg(x);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 auto operator+(const A& a, const B& b) {
   return add(a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 auto operator-(const A& a, const B& b) {
   return sub(a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 auto operator*(const A& a, const B& b) {
   return mul(a, b);
 }
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 auto operator/(const A& a, const B& b) {
   return div(a, b);
 }
 
+namespace detail {
+
+/// A number as a constant on the level of V: exact where it is a count, rounded once where not.
+template <AnyValue V, class N>
+V number_constant(N number) {
+  using T = ScalarOf<V>;
+  if constexpr (std::is_integral_v<N>) {
+    return scalar_constant<V>(from_index<T>(static_cast<Index>(number)));
+  } else {
+    return scalar_constant<V>(T(static_cast<double>(number)));
+  }
+}
+
+template <class N>
+concept Number = std::is_arithmetic_v<N> && !std::is_same_v<N, bool>;
+
+}  // namespace detail
+
+// Values with numbers: 2 * x, x + 1, 1 - x, x / 3.
+template <AnyValue V, detail::Number N>
+V operator+(const V& x, N n) {
+  return add(x, detail::number_constant<V>(n));
+}
+template <AnyValue V, detail::Number N>
+V operator+(N n, const V& x) {
+  return add(detail::number_constant<V>(n), x);
+}
+template <AnyValue V, detail::Number N>
+V operator-(const V& x, N n) {
+  return sub(x, detail::number_constant<V>(n));
+}
+template <AnyValue V, detail::Number N>
+V operator-(N n, const V& x) {
+  return sub(detail::number_constant<V>(n), x);
+}
+template <AnyValue V, detail::Number N>
+V operator*(const V& x, N n) {
+  return mul(x, detail::number_constant<V>(n));
+}
+template <AnyValue V, detail::Number N>
+V operator*(N n, const V& x) {
+  return mul(detail::number_constant<V>(n), x);
+}
+template <AnyValue V, detail::Number N>
+V operator/(const V& x, N n) {
+  return div(x, detail::number_constant<V>(n));
+}
+template <AnyValue V, detail::Number N>
+V operator/(N n, const V& x) {
+  return div(detail::number_constant<V>(n), x);
+}
+
 /// x / n for a count n, exact in every field.
-template <Value V>
+template <AnyValue V>
 constexpr V divide_by_count(const V& x, Index n) {
   return div(x, scalar_constant<V>(from_index<ScalarOf<V>>(n)));
 }
@@ -448,17 +500,17 @@ struct BinaryPrimitive {
   friend bool operator==(const BinaryPrimitive&, const BinaryPrimitive&) = default;
 };
 
-template <Value V>
+template <AnyValue V>
 constexpr V unary(const UnaryCall& call, const V& x) {
   return apply(UnaryPrimitive{call}, {x});
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V gate(const GateCall& call, const V& u, const V& x) {
   return apply(GatePrimitive{call}, {u, x});
 }
 
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b) {
   using V = CommonValue<A, B>;
   const Shape shape = broadcast_shape(function_name(f), a.shape(), b.shape());

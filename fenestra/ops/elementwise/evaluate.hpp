@@ -3,9 +3,9 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/functions.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <limits>

@@ -10,8 +10,6 @@
 namespace fenestra {
 
 struct ElementwiseSignature {
-  using Primitives = TypeList<UnaryPrimitive, GatePrimitive, BinaryPrimitive, WinnerGatePrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     declare_unary(declarer);

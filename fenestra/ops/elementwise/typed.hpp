@@ -2,8 +2,8 @@
 // given at run time: they decide no shape.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -1,7 +1,7 @@
 // Cross entropy on batches: the hidden axis joins the batch of logits, or becomes it.
 #pragma once
 
-#include <fenestra/ops/batch.hpp>
+#include <fenestra/engine/batch.hpp>
 #include <fenestra/ops/loss/loss.hpp>
 
 namespace fenestra {
@@ -33,21 +33,10 @@ inline Shape require_labels_of_items(const Shape& x, Index count, const Shape& l
 
 }  // namespace detail
 
-/// The labels of all items as flat indices into their folded logits.
-inline BatchIndices<Selection> label_cells(const Shape& x, const BatchIndices<Selection>& labels) {
-  if (labels.count == 0) {
-    return {detail::label_cells(x, labels.indices)};
-  }
-  const Tensor<Index>& given = labels.indices.indices();
-  const Shape folded = detail::require_labels_of_items(x, labels.count, given.shape());
-  const Selection all(given.reshaped(detail::without_classes(folded)));
-  return {detail::label_cells(folded, all), labels.count};
-}
-
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const CrossEntropyPrimitive& p, const BatchCall<V>& call) {
   if (call.data[0].count == 0) {
-    return detail::apply_item_by_item(p, call);  // the same labels for different logits
+    return apply_item_by_item(p, call);  // the same labels for different logits
   }
   const Shape folded = detail::folded_logits(p.x, call.count);
   const V loss = apply(
@@ -55,10 +44,10 @@ Applied<V> apply_batched(const CrossEntropyPrimitive& p, const BatchCall<V>& cal
   return {reshape(loss, with_front(call.count, detail::without_classes(p.x))), {}};
 }
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const CrossEntropyGradPrimitive& p, const BatchCall<V>& call) {
   if (call.data[0].count == 0) {
-    return detail::apply_item_by_item(p, call);
+    return apply_item_by_item(p, call);
   }
   const Shape folded = detail::folded_logits(p.x, call.count);
   const V x_bar = apply(

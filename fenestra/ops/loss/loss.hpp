@@ -5,7 +5,7 @@
 // composition it equals, logsumexp(x) - x[label].
 #pragma once
 
-#include <fenestra/ops/composed.hpp>
+#include <fenestra/engine/composed.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
@@ -23,7 +23,7 @@ struct LossOptions {
   friend constexpr bool operator==(const LossOptions&, const LossOptions&) = default;
 };
 
-template <Value V>
+template <AnyValue V>
 constexpr V reduced_loss(const V& loss, const LossOptions& options) {
   switch (options.reduction) {
     case Reduction::none: return loss;
@@ -212,9 +212,16 @@ constexpr void require_equal(std::string_view op, const Shape& x, const Shape& t
 
 }  // namespace detail
 
+/// The labels of values as flat indices, and those of a graph, whose numbers are checked when they
+/// are given.
+FENESTRA_API Indices label_cells(const Shape& x, const Indices& labels);
+namespace graph {
+FENESTRA_API Data label_cells(const Shape& x, const Data& labels);
+}  // namespace graph
+
 /// -log softmax(x)[label] for logits (N, C, ...) and labels (N, ...), or (C,) and one label. The
 /// mean is over all labels.
-template <Value V>
+template <AnyValue V>
 constexpr V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOptions& options = {}) {
   using detail::label_cells;  // other index types bring their own
   const IndicesOf<V> cells = label_cells(x.shape(), labels);
@@ -224,7 +231,7 @@ constexpr V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOpti
 // --- Losses between two tensors ------------------------------
 
 /// (x - target)^2
-template <Value X, Value Y>
+template <AnyValue X, AnyValue Y>
 constexpr CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOptions& options = {}) {
   detail::require_equal("mse_loss", x.shape(), target.shape());
   const CommonValue<X, Y> difference = sub(x, target);
@@ -233,7 +240,7 @@ constexpr CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOpti
 
 /// -target * log(sigmoid(x)) - (1 - target) * log(1 - sigmoid(x)), as softplus(-x) + (1 - target)
 /// x.
-template <Value X, Value Y>
+template <AnyValue X, AnyValue Y>
 constexpr CommonValue<X, Y> bce_with_logits(const X& x,
                                             const Y& target,
                                             const LossOptions& options = {}) {

@@ -1,9 +1,6 @@
 // Losses for scripting languages: see ops/signature.hpp.
 #pragma once
 
-#include <fenestra/ops/erased.hpp>
-#include <fenestra/ops/loss/batch.hpp>
-#include <fenestra/ops/loss/graph.hpp>
 #include <fenestra/ops/loss/loss.hpp>
 #include <fenestra/ops/signature.hpp>
 
@@ -21,27 +18,7 @@ struct signature::Fields<LossOptions> {
   static constexpr std::tuple list{field("reduction", &LossOptions::reduction)};
 };
 
-/// The labels of erased logits as flat indices, see detail::label_cells.
-inline ErasedIndices label_cells(const Shape& x, const ErasedIndices& labels) {
-  if (labels.level() == 0) {
-    return detail::label_cells(x, labels.plain());
-  }
-  if (const graph::Data* traced = labels.traced()) {
-    return {labels.level(), graph::label_cells(x, *traced)};
-  }
-  const BatchIndices<ErasedIndices> items = labels.items(labels.level());
-  if (const graph::Data* traced = items.indices.traced()) {
-    const Shape folded = detail::require_labels_of_items(x, items.count, traced->shape());
-    ErasedIndices all(items.indices.level(), graph::append_label_cells(folded, *traced));
-    return {labels.level(), BatchIndices<ErasedIndices>(std::move(all), items.count)};
-  }
-  BatchIndices<Selection> cells = label_cells(x, plain_items("cross_entropy", labels));
-  return {labels.level(), BatchIndices<ErasedIndices>(std::move(cells.indices), cells.count)};
-}
-
 struct LossSignature {
-  using Primitives = TypeList<CrossEntropyPrimitive, CrossEntropyGradPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

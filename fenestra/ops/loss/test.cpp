@@ -1,7 +1,9 @@
 // Losses beyond their laws: refusals, exact gradients, the fused gradient against the composition,
 // second derivatives.
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/engine/transforms.hpp>
 #include <fenestra/ops/loss/op.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/spec/interval.hpp>
 #include <fenestra/spec/rational.hpp>
 
@@ -65,21 +67,21 @@ TEST(Loss, ConfidentLogitsGiveFiniteLossesAndGradients) {
   Tape<double> tape;
   const auto x = tape.parameter(D(Shape{1, 2}, {1000.0, 0.0}));
   const auto loss = cross_entropy(x, Labels(Shape{1}, Index{1}));
-  EXPECT_EQ(loss.value()[0], 1000.0);
+  EXPECT_EQ(loss[0], 1000.0);
   EXPECT_EQ(tape.backward(loss)[x], D(Shape{1, 2}, {1.0, -1.0}));
   const auto z = tape.parameter(D(Shape{2}, {1000.0, -1000.0}));
   const auto bce = bce_with_logits(z, D(Shape{2}, {0.0, 1.0}), {Reduction::none});
-  EXPECT_EQ(bce.value(), D(Shape{2}, {1000.0, 1000.0}));
+  EXPECT_EQ(bce.tensor(), D(Shape{2}, {1000.0, 1000.0}));
   EXPECT_EQ(tape.backward(bce)[z], D(Shape{2}, {1.0, -1.0}));
 }
 
 TEST(Loss, TheGradientAndHessianOfTheSquaredErrorAreExact) {
   Tape<Rational> inner;
-  BasicTape<Var<Exact>> outer;
+  Tape<Rational> outer;
   const auto x = inner.parameter(Exact(Shape{3}, {1, 2, 6}));
   const auto xx = outer.parameter(x);
   const auto slope = outer.backward(mse_loss(xx, Exact(Shape{3}, {0, 4, 3})))[xx];
-  EXPECT_EQ(slope.value(), Exact(Shape{3}, {Rational(2, 3), Rational(-4, 3), Rational(2)}));
+  EXPECT_EQ(slope.tensor(), Exact(Shape{3}, {Rational(2, 3), Rational(-4, 3), Rational(2)}));
   EXPECT_EQ(inner.backward(slope)[x], Exact(Shape{3}, Rational(2, 3)));
 }
 
@@ -101,7 +103,7 @@ TEST(Loss, TheFusedCrossEntropyLiesBesideItsCompositionAndDoesNotDependOnThreads
     Tape<T> tape;
     const auto variable = tape.parameter(logits);
     const auto loss = cross_entropy(variable, labels, {Reduction::none});
-    return std::pair(loss.value(), tape.backward(loss)[variable]);
+    return std::pair<Tensor<T>, Tensor<T>>(loss.tensor(), tape.backward(loss)[variable]);
   };
   const auto [enclosed, enclosed_bar] = run(x.map([](double v) { return I(v); }));
   set_threads(1);
@@ -125,23 +127,23 @@ TEST(Loss, TheHessianOfCrossEntropyIsThatOfLogsumexpInEveryNesting) {
   const D x(Shape{1, 3}, {0.5, -1.0, 2.0});
   const D v(Shape{1, 3}, {1.0, 2.0, -1.0});
   const Labels label(Shape{1}, Index{2});
-  const D needed = softmax(Jet<D>(x, v), 1).tangent_or_zeros();
+  const auto probabilities = [](const auto& at) { return softmax(at, 1); };
+  const D needed = jvp(probabilities, primals(x), tangents(v)).second;
+  const auto loss = [&](const auto& at) { return cross_entropy(at, label); };
 
   Tape<double> tape;
   const auto variable = tape.parameter(x);
-  const auto on_jet = cross_entropy(Jet<Var<D>>(variable, Var<D>(v)), label);
-  const D forward_then_reverse = tape.backward(*on_jet.tangent())[variable];
+  const auto [y, y_dot] = jvp(loss, primals(variable), tangents(v));
+  const D forward_then_reverse = tape.backward(y_dot)[variable];
 
-  BasicTape<Jet<D>> jets;
-  const auto jet = jets.parameter(Jet<D>(x, v));
-  const D reverse_then_forward = jets.backward(cross_entropy(jet, label))[jet].tangent_or_zeros();
+  const D reverse_then_forward = hvp(loss, primals(x), tangents(v));
 
   Tape<double> inner;
-  BasicTape<Var<D>> outer;
+  Tape<double> outer;
   const auto at = inner.parameter(x);
   const auto nested = outer.parameter(at);
-  const auto slope = outer.backward(cross_entropy(nested, label))[nested];
-  const D reverse_twice = inner.backward(Seed<D>{slope, v})[at];
+  const auto slope = outer.backward(loss(nested))[nested];
+  const D reverse_twice = inner.backward(Seed<double>{slope, v})[at];
 
   // Ten operations on values below 4.
   const double bound = 40 * std::numeric_limits<double>::epsilon();
@@ -155,11 +157,11 @@ TEST(Loss, TheHessianOfCrossEntropyIsThatOfLogsumexpInEveryNesting) {
 TEST(Loss, ADerivativeTakenInANoGradScopeIsStillADerivative) {
   const D x(Shape{1, 2}, {0.0, 1.0});
   Tape<double> inner;
-  BasicTape<Var<D>> outer;
+  Tape<double> outer;
   const auto at = inner.parameter(x);
   const auto nested = outer.parameter(at);
   const auto slope = outer.backward(cross_entropy(nested, Labels(Shape{1})))[nested];
-  const auto plain = inner.backward(slope, {.retain = true})[at];
+  const D plain = inner.backward(slope, {.retain = true})[at];
   const NoGrad scope;
   EXPECT_EQ(inner.backward(slope)[at], plain);
 }

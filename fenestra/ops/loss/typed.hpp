@@ -2,8 +2,8 @@
 // data.
 #pragma once
 
-#include <fenestra/ops/loss/graph.hpp>
-#include <fenestra/ops/typed.hpp>
+#include <fenestra/engine/typed.hpp>
+#include <fenestra/ops/loss/loss.hpp>
 
 namespace fenestra {
 

@@ -7,15 +7,15 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/with_kernel.hpp>
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/avg_pool/avg_pool.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/lp_pool/geometry.hpp>
 #include <fenestra/ops/lp_pool/spec.hpp>
-#include <fenestra/ops/with_kernel.hpp>
 
 #include <limits>
 
@@ -112,20 +112,20 @@ struct LpPoolPrimitive {
 };
 
 /// The p-norm of the real cells of each window; see LpPoolOptions.
-template <Value V>
+template <AnyValue V>
 constexpr V lp_pool(const V& x, const LpPoolOptions& options, int named_rank = 0) {
   return apply(LpPoolPrimitive{lp_pool_geometry(x.shape(), options, named_rank)}, {x});
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V lp_pool1d(const V& x, const LpPoolOptions& options) {
   return lp_pool(x, options, 1);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V lp_pool2d(const V& x, const LpPoolOptions& options) {
   return lp_pool(x, options, 2);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V lp_pool3d(const V& x, const LpPoolOptions& options) {
   return lp_pool(x, options, 3);
 }

@@ -19,8 +19,6 @@ struct signature::Fields<LpPoolOptions> {
 };
 
 struct LpPoolSignature {
-  using Primitives = TypeList<LpPoolPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

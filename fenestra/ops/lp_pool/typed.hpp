@@ -1,8 +1,8 @@
 // Lp pooling on typed graph variables: `lp_pool<LpPoolOptions{...}>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/lp_pool/lp_pool.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -1,12 +1,12 @@
 // Matrix products on batches: the hidden axis is one more leading axis of the stack of matrices.
 #pragma once
 
-#include <fenestra/ops/batch.hpp>
+#include <fenestra/engine/batch.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
 
 namespace fenestra {
 
-template <Value V>
+template <AnyValue V>
 Applied<V> apply_batched(const MatMulPrimitive& p, const BatchCall<V>& call) {
   const int rank = p.g.y.rank();
   const V y = matmul_matrices(call.aligned(0, rank), call.aligned(1, rank), p.g.options);

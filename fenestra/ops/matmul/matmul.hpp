@@ -4,8 +4,8 @@
 // of a product are products with other flags, so no transposed copy is ever made.
 #pragma once
 
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
@@ -141,7 +141,7 @@ constexpr MatMulGeometry matmul_geometry(const Shape& a,
 template <KernelScalar T>
 void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y);
 
-template <Value V>
+template <AnyValue V>
 constexpr V matmul_matrices(const V& a,
                             const V& b,
                             const MatMulOptions& options,
@@ -218,7 +218,7 @@ struct MatMulPrimitive {
 };
 
 /// Both of rank 2 or more.
-template <Value V>
+template <AnyValue V>
 constexpr V matmul_matrices(const V& a, const V& b, const MatMulOptions& options, const V* bias) {
   MatMulGeometry g = matmul_geometry(a.shape(), b.shape(), options);
   if (b.shape().rank() == 2 && a.shape().rank() > 2 && !options.transpose_a) {
@@ -265,7 +265,7 @@ constexpr ResolvedMatMul resolve_matmul(const Shape& a,
 
 /// The product over the last axis of a and the last but one of b, leading axes broadcast. A vector
 /// (rank 1) is a row on the left and a column on the right, and its axis is dropped again.
-template <Value A, Value B>
+template <AnyValue A, AnyValue B>
 constexpr CommonValue<A, B> matmul(const A& a, const B& b, const MatMulOptions& options = {}) {
   using V = CommonValue<A, B>;
   const ResolvedMatMul shapes = resolve_matmul(a.shape(), b.shape(), options);
@@ -327,7 +327,7 @@ constexpr Shape linear_shape(const Shape& x, const Shape& w) {
 }
 
 /// Any leading axes, none included.
-template <Value V>
+template <AnyValue V>
 constexpr V linear_values(const V& x, const V& w, const V* b) {
   if (x.shape().rank() == 1) {
     const V row = reshape(x, Shape{1, x.shape()[0]});
@@ -339,7 +339,7 @@ constexpr V linear_values(const V& x, const V& w, const V* b) {
 }  // namespace detail
 
 /// x w' + b: w is (out, in), b (out), x has any leading axes.
-template <Value X, Value W, Value B>
+template <AnyValue X, AnyValue W, AnyValue B>
 constexpr CommonValue<X, W, B> linear(const X& x, const W& w, const B& b) {
   using V = CommonValue<X, W, B>;
   const Shape b_shape = b.shape();
@@ -347,7 +347,7 @@ constexpr CommonValue<X, W, B> linear(const X& x, const W& w, const B& b) {
   const V bias(b);
   return detail::linear_values(V(x), V(w), &bias);
 }
-template <Value X, Value W>
+template <AnyValue X, AnyValue W>
 constexpr CommonValue<X, W> linear(const X& x, const W& w) {
   using V = CommonValue<X, W>;
   detail::require_linear(x.shape(), w.shape(), nullptr);

@@ -14,8 +14,6 @@ struct signature::Fields<MatMulOptions> {
 };
 
 struct MatmulSignature {
-  using Primitives = TypeList<MatMulPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

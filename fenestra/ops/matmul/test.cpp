@@ -1,8 +1,10 @@
 // Matrix products beyond their laws: NumPy's forms, errors, exact gradients by every flag, the
 // compiled path.
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/engine/transforms.hpp>
 #include <fenestra/ops/matmul/op.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
+#include <fenestra/ops/rules.hpp>
 #include <fenestra/spec/rational.hpp>
 
 #include <gtest/gtest.h>
@@ -110,9 +112,9 @@ TEST(Matmul, CompiledValuesAndGradientsEqualTheExactOnesForEveryFlagAndBroadcast
           const auto va = tape.parameter(integers<T>(a, 4));
           const auto vb = tape.parameter(integers<T>(b, 5));
           const auto y = matmul(va, vb, {ta, tb});
-          const auto grads = tape.backward(Seed<Tensor<T>>{y, integers<T>(y.shape(), 6)});
+          const auto grads = tape.backward(Seed<T>{y, integers<T>(y.shape(), 6)});
           return std::vector<Tensor<double>>{
-              as_double(y.value()), as_double(grads[va]), as_double(grads[vb])};
+              as_double(y.tensor()), as_double(grads[va].tensor()), as_double(grads[vb].tensor())};
         };
         const auto exact = run(static_cast<long double>(0));
         EXPECT_EQ(run(0.0F), exact) << to_string(a) << to_string(b) << ta << tb;
@@ -151,9 +153,10 @@ TEST(Matmul, TheMixedSecondDerivativeOfABilinearFormIsItsMatrix) {
   const Exact v(Shape{3}, {1, -1, 2});
   Tape<Rational> tape;
   const auto x = tape.parameter(Exact(Shape{2}, {7, 8}));
-  const Jet<Var<Exact>> y(Var<Exact>(Exact(Shape{3}, {1, 1, 1})), Var<Exact>(v));
-  const auto f = matmul(matmul(Jet<Var<Exact>>(x), a), y);
-  EXPECT_EQ(tape.backward(*f.tangent())[x], matmul(a, v));
+  const auto f = [&](const auto& y) { return matmul(matmul(x, a), y); };
+  const Value<Rational> at(Exact(Shape{3}, {1, 1, 1}));
+  const auto slope = jvp(f, primals(at), tangents(v)).second;
+  EXPECT_EQ(tape.backward(slope)[x], matmul(a, v));
 }
 
 }  // namespace

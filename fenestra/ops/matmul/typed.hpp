@@ -1,8 +1,8 @@
 // Matrix products on typed graph variables: `matmul<MatMulOptions{...}>(a, b)`, `linear(x, w, b)`.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

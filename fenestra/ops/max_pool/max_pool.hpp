@@ -3,14 +3,14 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/with_kernel.hpp>
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/max_pool/geometry.hpp>
 #include <fenestra/ops/max_pool/spec.hpp>
 #include <fenestra/ops/max_pool/winners.hpp>
-#include <fenestra/ops/with_kernel.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <utility>
@@ -161,7 +161,7 @@ struct MaxPoolPrimitive {
 };
 
 /// A pooled value and where each of its elements came from.
-template <Value V>
+template <AnyValue V>
 struct MaxPoolResult {
   /// Tensor<Index>, or what stands for it where V has no tensors yet.
   using Indices =
@@ -173,7 +173,7 @@ struct MaxPoolResult {
 
 namespace detail {
 
-template <Value V>
+template <AnyValue V>
 constexpr MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeometry& g) {
   auto applied = apply_all(
       MaxPoolPrimitive{g}, std::span<const V>(&x, 1), std::span<const IndicesOf<V>>(), true);
@@ -184,27 +184,27 @@ constexpr MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeomet
 
 /// The largest cell of each window, the first of equals; see MaxPoolOptions. `named_rank` fixes the
 /// number of spatial axes, 0 infers it.
-template <Value V>
+template <AnyValue V>
 constexpr V max_pool(const V& x, const MaxPoolOptions& options, int named_rank = 0) {
   return apply(MaxPoolPrimitive{max_pool_geometry(x.shape(), options, named_rank)}, {x});
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr MaxPoolResult<V> max_pool_with_indices(const V& x,
                                                  const MaxPoolOptions& options,
                                                  int named_rank = 0) {
   return detail::max_pool_with_indices(x, max_pool_geometry(x.shape(), options, named_rank));
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V max_pool1d(const V& x, const MaxPoolOptions& options) {
   return max_pool(x, options, 1);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V max_pool2d(const V& x, const MaxPoolOptions& options) {
   return max_pool(x, options, 2);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V max_pool3d(const V& x, const MaxPoolOptions& options) {
   return max_pool(x, options, 3);
 }

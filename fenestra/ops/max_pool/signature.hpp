@@ -1,8 +1,6 @@
 // Max pooling for scripting languages: see ops/signature.hpp.
 #pragma once
 
-#include <fenestra/ops/erased.hpp>
-#include <fenestra/ops/max_pool/graph.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/signature.hpp>
 
@@ -20,20 +18,6 @@ struct signature::Fields<MaxPoolOptions> {
                                    field("layout", &O::layout).by_keyword()};
 };
 
-/// Winners of erased values; those of a batch are not indices into one sample.
-inline ErasedIndices winner_indices(const ErasedIndices& winners, const PoolGeometry& g) {
-  if (winners.level() == 0) {
-    return winner_indices(winners.plain(), g);
-  }
-  if (const graph::Data* traced = winners.traced()) {
-    return {winners.level(), graph::winner_indices(*traced, g)};
-  }
-  throw Error("max_pool",
-              {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
-              "max_pool: no indices of hidden samples\n  fix: return_indices outside vmap and "
-              "per-sample gradients");
-}
-
 namespace signature {
 
 inline constexpr std::string_view kMaxPoolResult = "Tensor | tuple[Tensor, IntArray]";
@@ -41,8 +25,6 @@ inline constexpr std::string_view kMaxPoolResult = "Tensor | tuple[Tensor, IntAr
 }  // namespace signature
 
 struct MaxPoolSignature {
-  using Primitives = TypeList<MaxPoolPrimitive, MaxPoolWinnersPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

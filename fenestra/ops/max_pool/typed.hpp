@@ -1,9 +1,8 @@
 // Max pooling on typed graph variables: `max_pool<MaxPoolOptions{...}>(x)`, on any values.
 #pragma once
 
-#include <fenestra/ops/max_pool/graph.hpp>
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
-#include <fenestra/ops/typed.hpp>
 
 #include <utility>
 

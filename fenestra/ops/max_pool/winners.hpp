@@ -1,6 +1,7 @@
 // The winners of max pooling in compact form: the tap that won, one byte per window.
 #pragma once
 
+#include <fenestra/engine/value.hpp>
 #include <fenestra/ops/max_pool/geometry.hpp>
 #include <fenestra/ops/placement.hpp>
 #include <fenestra/tensor/selection.hpp>
@@ -66,5 +67,11 @@ inline Tensor<Index> winner_indices(const Selection& winners, const PoolGeometry
   expand_winners(winners.taps().data(), g, indices.mutable_data());
   return indices;
 }
+
+/// Of values, and of a graph; those of a batch are not indices into one sample.
+FENESTRA_API Indices winner_indices(const Indices& winners, const PoolGeometry& g);
+namespace graph {
+FENESTRA_API Data winner_indices(const Data& winners, const PoolGeometry& g);
+}  // namespace graph
 
 }  // namespace fenestra

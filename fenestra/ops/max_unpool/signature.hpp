@@ -1,8 +1,6 @@
 // Max unpooling for scripting languages: see ops/signature.hpp.
 #pragma once
 
-#include <fenestra/ops/erased.hpp>
-#include <fenestra/ops/max_unpool/graph.hpp>
 #include <fenestra/ops/max_unpool/max_unpool.hpp>
 #include <fenestra/ops/signature.hpp>
 
@@ -18,24 +16,7 @@ struct signature::Fields<MaxUnpoolOptions> {
                                    field("layout", &O::layout).by_keyword()};
 };
 
-/// The last writers of erased indices; `spec::last_writers` counts cells of one sample only.
-inline ErasedIndices last_writers(const ErasedIndices& indices, const MaxUnpoolGeometry& g) {
-  if (indices.level() == 0) {
-    return spec::last_writers(indices.plain().indices(), g);
-  }
-  if (const graph::Data* traced = indices.traced()) {
-    return {indices.level(), graph::last_writers(*traced, g)};
-  }
-  throw Error(
-      "max_unpool",
-      {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
-      "max_unpool: indices for hidden samples\n  fix: max_unpool outside vmap and per-sample "
-      "gradients, or the same indices for all samples");
-}
-
 struct MaxUnpoolSignature {
-  using Primitives = TypeList<PlacementPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

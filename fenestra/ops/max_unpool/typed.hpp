@@ -2,9 +2,9 @@
 // indices typed data.
 #pragma once
 
-#include <fenestra/ops/max_unpool/graph.hpp>
+#include <fenestra/engine/typed.hpp>
+#include <fenestra/ops/max_unpool/max_unpool.hpp>
 #include <fenestra/ops/require.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

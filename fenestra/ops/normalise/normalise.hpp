@@ -9,9 +9,9 @@
 // Float and double do this in fused passes; all other derivatives are those of the composition.
 #pragma once
 
-#include <fenestra/ops/composed.hpp>
+#include <fenestra/engine/composed.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/normalise/geometry.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
@@ -62,7 +62,7 @@ void norm_input_grad_kernel(const NormGeometry& g,
 namespace detail {
 
 /// 1/sqrt(var + eps)
-template <Value V>
+template <AnyValue V>
 constexpr V inverse_deviation(const V& var, double eps) {
   return power(add(var, scalar_constant<V>(from_double<ScalarOf<V>>(eps))), -0.5);
 }
@@ -81,19 +81,19 @@ inline Selection row_cells(Index row, Index n) {
   return cells;
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V row_of(const V& pair, Index row, const Shape& shape) {
   return take(pair, IndicesOf<V>(row_cells(row, shape.elements().value_or(0))), shape);
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V pair_of(const V& first, const V& second, Index n) {
   const Shape shape{2, n};
   return add(place(first, IndicesOf<V>(row_cells(0, n)), shape),
              place(second, IndicesOf<V>(row_cells(1, n)), shape));
 }
 
-template <class P, Value V>
+template <class P, AnyValue V>
 constexpr V apply_list(const P& primitive, const std::vector<V>& in) {
   return apply_all(primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(), false).y;
 }
@@ -351,7 +351,7 @@ struct NormalisePrimitive {
 
 /// Normalised values, and the statistics they were made with (of the shape of the parameters for
 /// batch norm), e.g. for running averages. Differentiable, all three.
-template <Value V>
+template <AnyValue V>
 struct Normalised {
   V y;
   V mean;
@@ -387,14 +387,14 @@ constexpr void require_parameters(std::string_view op,
 }
 
 /// The list (x, mean, var, gamma, beta) in shapes of the view, with the statistics of x.
-template <Value V>
+template <AnyValue V>
 constexpr std::vector<V> norm_inputs(const NormGeometry& g, const V& x) {
   const V view = reshape(x, g.view);
   const V mean = divide_by_count(sum_to(view, g.stat), g.count);
   return {view, mean, apply(NormVariancePrimitive{g}, {view, mean})};
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr void add_parameters(
     std::string_view op, const NormGeometry& g, const V& gamma, const V& beta, std::vector<V>& in) {
   require_parameters(op, Argument::gamma, gamma.shape(), g);
@@ -403,23 +403,23 @@ constexpr void add_parameters(
   in.push_back(reshape(beta, g.affine));
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V normalised(const NormGeometry& g, const std::vector<V>& in, bool given) {
   return reshape(apply_list(NormalisePrimitive{g, given}, in), g.x);
 }
 
 /// An empty result that depends on all it would depend on, without statistics of groups of nothing.
-template <Value V>
+template <AnyValue V>
 constexpr V nothing_normalised(const NormGeometry& g, const V& x, const std::vector<V>& affine) {
   return reshape(add(mul(reshape(x, g.view), affine[0]), affine[1]), g.x);
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr Normalised<V> batch_normalised(const NormGeometry& g, const std::vector<V>& in) {
   return {normalised(g, in, false), reshape(in[1], g.parameters), reshape(in[2], g.parameters)};
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr std::vector<V> given_inputs(const NormGeometry& g,
                                       const V& x,
                                       const V& mean,
@@ -432,7 +432,7 @@ constexpr std::vector<V> given_inputs(const NormGeometry& g,
 }  // namespace detail
 
 /// Training form: statistics of each channel over the batch and space.
-template <Value X, Value G, Value B>
+template <AnyValue X, AnyValue G, AnyValue B>
 constexpr Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
                                                       const G& gamma,
                                                       const B& beta,
@@ -443,14 +443,14 @@ constexpr Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
   detail::add_parameters("batch_norm", g, V(gamma), V(beta), in);
   return detail::batch_normalised(g, in);
 }
-template <Value V>
+template <AnyValue V>
 constexpr Normalised<V> batch_norm(const V& x, const NormOptions& options = {}) {
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
   return detail::batch_normalised(g, detail::norm_inputs(g, x));
 }
 
 /// Inference form: the statistics are given, one per channel.
-template <Value X, Value M, Value S, Value G, Value B>
+template <AnyValue X, AnyValue M, AnyValue S, AnyValue G, AnyValue B>
 constexpr CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
                                                           const M& mean,
                                                           const S& var,
@@ -463,7 +463,7 @@ constexpr CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
   detail::add_parameters("batch_norm_inference", g, V(gamma), V(beta), in);
   return detail::normalised(g, in, true);
 }
-template <Value X, Value M, Value S>
+template <AnyValue X, AnyValue M, AnyValue S>
 constexpr CommonValue<X, M, S> batch_norm_inference(const X& x,
                                                     const M& mean,
                                                     const S& var,
@@ -474,7 +474,7 @@ constexpr CommonValue<X, M, S> batch_norm_inference(const X& x,
 }
 
 /// Statistics of each sample and group of consecutive channels; gamma and beta per channel.
-template <Value X, Value G, Value B>
+template <AnyValue X, AnyValue G, AnyValue B>
 constexpr CommonValue<X, G, B> group_norm(
     const X& x, Index groups, const G& gamma, const B& beta, const NormOptions& options = {}) {
   using V = CommonValue<X, G, B>;
@@ -488,14 +488,14 @@ constexpr CommonValue<X, G, B> group_norm(
   detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
   return detail::normalised(g, in, false);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V group_norm(const V& x, Index groups, const NormOptions& options = {}) {
   const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
   return g.is_empty() ? x : detail::normalised(g, detail::norm_inputs(g, x), false);
 }
 
 /// Statistics over the trailing axes that gamma and beta have.
-template <Value X, Value G, Value B>
+template <AnyValue X, AnyValue G, AnyValue B>
 constexpr CommonValue<X, G, B> layer_norm(const X& x,
                                           const G& gamma,
                                           const B& beta,
@@ -512,7 +512,7 @@ constexpr CommonValue<X, G, B> layer_norm(const X& x,
   return detail::normalised(g, in, false);
 }
 /// Over the last `axes` axes, without parameters.
-template <Value V>
+template <AnyValue V>
 constexpr V layer_norm(const V& x, int axes = 1, double eps = 1e-5) {
   const NormGeometry g = layer_norm_geometry(x.shape(), axes, eps);
   return g.is_empty() ? x : detail::normalised(g, detail::norm_inputs(g, x), false);

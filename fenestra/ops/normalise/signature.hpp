@@ -17,7 +17,7 @@ struct signature::Fields<NormOptions> {
 namespace signature {
 
 /// Scale and shift come together.
-template <Value V>
+template <AnyValue V>
 bool has_parameters(std::string_view op,
                     const std::optional<V>& weight,
                     const std::optional<V>& bias) {
@@ -33,11 +33,6 @@ bool has_parameters(std::string_view op,
 }  // namespace signature
 
 struct NormaliseSignature {
-  using Primitives = TypeList<NormVariancePrimitive,
-                              NormSumsPrimitive,
-                              NormInputGradPrimitive,
-                              NormalisePrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

@@ -2,8 +2,8 @@
 // `group_norm<4>(x, ...)`.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/normalise/normalise.hpp>
-#include <fenestra/ops/typed.hpp>
 
 #include <utility>
 

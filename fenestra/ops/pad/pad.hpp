@@ -8,7 +8,7 @@
 // of zero padding.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/resize/axis_map.hpp>
 #include <fenestra/ops/slice/slice.hpp>
@@ -345,7 +345,7 @@ V PadPrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
 
 /// x with cells added: one (low, high) pair per axis of `options.axes`, or per axis of x where none
 /// are named.
-template <Value V>
+template <AnyValue V>
 constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options = {}) {
   const PadGeometry g = resolve_pad(x.shape(), padding, options);
   if (g.y() == g.x) {
@@ -356,7 +356,7 @@ constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOption
 
 /// The adjoint of pad on x of `shape`: <pad_adjoint(u), x> = <u, pad(x)> for every x, the constant
 /// taken as zero.
-template <Value V>
+template <AnyValue V>
 constexpr V pad_adjoint(const V& y_bar,
                         const Shape& shape,
                         const std::vector<LowHigh>& padding,

@@ -25,8 +25,6 @@ struct signature::Fields<PadOptions> {
 };
 
 struct PadSignature {
-  using Primitives = TypeList<PadPrimitive, PadAdjointPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

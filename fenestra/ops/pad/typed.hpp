@@ -2,8 +2,8 @@
 // any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/pad/pad.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

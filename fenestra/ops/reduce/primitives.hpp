@@ -8,7 +8,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -22,9 +22,9 @@ namespace fenestra {
 template <KernelScalar T>
 FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to);
 
-template <Value V>
+template <AnyValue V>
 constexpr V sum_to(const V& x, const Shape& shape);
-template <Value V>
+template <AnyValue V>
 constexpr V broadcast_to(const V& x, const Shape& shape);
 
 struct SumToPrimitive {
@@ -112,7 +112,7 @@ struct BroadcastToPrimitive {
 };
 
 /// The sum of x over the axes in which `shape` is 1 or missing.
-template <Value V>
+template <AnyValue V>
 constexpr V sum_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
     return x;
@@ -127,7 +127,7 @@ constexpr V sum_to(const V& x, const Shape& shape) {
 }
 
 /// x repeated along the axes in which it is 1 or which it lacks.
-template <Value V>
+template <AnyValue V>
 constexpr V broadcast_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
     return x;

@@ -61,21 +61,21 @@ constexpr ReducedShape reduced_shape(std::string_view op,
   return result;
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V sum(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("sum", x.shape(), options.axes);
   const V kept = sum_to(x, to.kept);
   return options.keep ? kept : reshape(kept, to.removed);
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V mean(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("mean", x.shape(), options.axes);
   return divide_by_count(sum(x, options), to.count);
 }
 
 /// The greatest element over the axes; the first one wins ties, NaN wins over numbers.
-template <Value V>
+template <AnyValue V>
 constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("max_over", x.shape(), options.axes);
   if (to.count == 0 && to.kept.elements().value_or(0) > 0) {
@@ -90,7 +90,7 @@ constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
 }
 
 /// The least element over the axes; ties and NaN as in `max_over`.
-template <Value V>
+template <AnyValue V>
 constexpr V min_over(const V& x, const ReduceOptions& options = {}) {
   return neg(max_over(neg(x), options));
 }

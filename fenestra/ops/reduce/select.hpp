@@ -7,7 +7,7 @@
 // follow that one winner.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/spec/scalar.hpp>
 
@@ -15,9 +15,9 @@
 
 namespace fenestra {
 
-template <Value V>
+template <AnyValue V>
 constexpr V take(const V& x, const IndicesOf<V>& cells, const Shape& shape);
-template <Value V>
+template <AnyValue V>
 constexpr V place(const V& y, const IndicesOf<V>& cells, const Shape& shape);
 
 /// Flat indices into a tensor of `from`, one for each element of `to`, trusted: whoever makes the
@@ -74,12 +74,12 @@ struct PlacePrimitive {
   friend bool operator==(const PlacePrimitive&, const PlacePrimitive&) = default;
 };
 
-template <Value V>
+template <AnyValue V>
 constexpr V take(const V& x, const IndicesOf<V>& cells, const Shape& shape) {
   return apply(TakePrimitive{x.shape(), shape}, {x}, {cells});
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V place(const V& y, const IndicesOf<V>& cells, const Shape& shape) {
   return apply(PlacePrimitive{y.shape(), shape}, {y}, {cells});
 }

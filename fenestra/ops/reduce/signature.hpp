@@ -14,9 +14,6 @@ struct signature::Fields<ReduceOptions> {
 };
 
 struct ReduceSignature {
-  using Primitives =
-      TypeList<SumToPrimitive, BroadcastToPrimitive, TakePrimitive, PlacePrimitive, MaxToPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

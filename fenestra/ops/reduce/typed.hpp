@@ -1,8 +1,8 @@
 // Reductions on typed graph variables: `sum<ReduceOptions{.axes = {1}}>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

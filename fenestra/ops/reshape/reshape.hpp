@@ -2,7 +2,7 @@
 // storage, moves nothing.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/geometry.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -11,7 +11,7 @@
 
 namespace fenestra {
 
-template <Value V>
+template <AnyValue V>
 constexpr V reshape(const V& x, const Shape& shape);
 
 struct ReshapePrimitive {
@@ -85,7 +85,7 @@ constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
 }
 
 /// One extent may be -1: it is what the others leave.
-template <Value V>
+template <AnyValue V>
 constexpr V reshape(const V& x, const Shape& shape) {
   const Shape to = resolved_reshape(x.shape(), shape);
   if (x.shape() == to) {

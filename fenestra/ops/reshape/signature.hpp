@@ -7,8 +7,6 @@
 namespace fenestra {
 
 struct ReshapeSignature {
-  using Primitives = TypeList<ReshapePrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

@@ -1,8 +1,8 @@
 // Reshape on typed graph variables: `reshape<Shape{...}>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -6,7 +6,7 @@
 // adjoint. Nothing here differentiates.
 #pragma once
 
-#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/spec/scalar.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>

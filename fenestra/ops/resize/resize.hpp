@@ -5,7 +5,7 @@
 //   of
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/resize/geometry.hpp>
 
 #include <string>
@@ -96,7 +96,7 @@ V ResizePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
 }
 
 /// On a resolved geometry, for callers that keep one.
-template <Value V>
+template <AnyValue V>
 constexpr V resize(const V& x, const ResizeGeometry& g) {
   if (x.shape() != g.x_shape()) {
     throw Error("resize",
@@ -106,7 +106,7 @@ constexpr V resize(const V& x, const ResizeGeometry& g) {
   }
   return apply(ResizePrimitive{g}, {x});
 }
-template <Value V>
+template <AnyValue V>
 constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
   if (y_bar.shape() != g.y_shape()) {
     throw Error("resize_adjoint",
@@ -119,12 +119,12 @@ constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
 }
 
 /// x with its spatial axes resized.
-template <Value V>
+template <AnyValue V>
 constexpr V resize(const V& x, const ResizeOptions& options) {
   return resize(x, resize_geometry(x.shape(), options));
 }
 /// The adjoint of resize on x of `shape`.
-template <Value V>
+template <AnyValue V>
 constexpr V resize_adjoint(const V& y_bar, const Shape& shape, const ResizeOptions& options) {
   return resize_adjoint(y_bar, resize_geometry(shape, options));
 }

@@ -23,8 +23,6 @@ struct signature::Fields<ResizeOptions> {
 };
 
 struct ResizeSignature {
-  using Primitives = TypeList<ResizePrimitive, ResizeAdjointPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

@@ -1,8 +1,8 @@
 // Resize on typed graph variables: `resize<ResizeOptions{.scale = 2}>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/resize/resize.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

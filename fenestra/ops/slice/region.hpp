@@ -6,7 +6,7 @@
 
 #include <fenestra/base/checked.hpp>
 #include <fenestra/base/error.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/tensor/shape.hpp>
 

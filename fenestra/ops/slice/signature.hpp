@@ -8,8 +8,6 @@
 namespace fenestra {
 
 struct SliceSignature {
-  using Primitives = TypeList<SlicePrimitive, SliceAdjointPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

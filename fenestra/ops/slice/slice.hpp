@@ -7,7 +7,7 @@
 // rounds.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/slice/region.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -103,7 +103,7 @@ V SlicePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
 }
 
 /// The cells that `ranges` name, at most one range per axis; axes without one stay whole.
-template <Value V>
+template <AnyValue V>
 constexpr V slice(const V& x, std::span<const AxisRange> ranges) {
   const Region region = resolve_region("slice", x.shape(), ranges);
   if (region == whole_region(x.shape())) {
@@ -111,19 +111,19 @@ constexpr V slice(const V& x, std::span<const AxisRange> ranges) {
   }
   return apply(SlicePrimitive{x.shape(), region}, {x});
 }
-template <Value V>
+template <AnyValue V>
 constexpr V slice(const V& x, std::initializer_list<AxisRange> ranges) {
   return slice(x, std::span<const AxisRange>(ranges.begin(), ranges.size()));
 }
 /// `count` cells of one axis.
-template <Value V>
+template <AnyValue V>
 constexpr V slice(const V& x, int axis, Index begin, Index count, Index step = 1) {
   return slice(x, {AxisRange{axis, begin, count, step}});
 }
 
 /// Zeros of `shape` with u in the region that `ranges` name. The adjoint of `slice` on x of that
 /// shape.
-template <Value V>
+template <AnyValue V>
 constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRange> ranges) {
   const Region region = resolve_region("slice_adjoint", shape, ranges);
   if (u.shape() != region.count) {
@@ -139,7 +139,7 @@ constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRa
   }
   return apply(SliceAdjointPrimitive{shape, region}, {u});
 }
-template <Value V>
+template <AnyValue V>
 constexpr V slice_adjoint(const V& u, const Shape& shape, std::initializer_list<AxisRange> ranges) {
   return slice_adjoint(u, shape, std::span<const AxisRange>(ranges.begin(), ranges.size()));
 }

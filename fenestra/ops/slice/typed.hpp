@@ -1,8 +1,8 @@
 // Slice on typed graph variables: `slice<AxisRange{.axis = 0, .count = 2}, ...>(x)`, on any values.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/slice/slice.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -21,8 +21,6 @@ struct signature::Fields<SmoothMaxPoolOptions> {
 };
 
 struct SmoothMaxPoolSignature {
-  using Primitives = TypeList<SmoothMaxPoolPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

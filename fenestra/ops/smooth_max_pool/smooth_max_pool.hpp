@@ -14,15 +14,15 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/with_kernel.hpp>
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/ops/apply.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/smooth_max_pool/geometry.hpp>
 #include <fenestra/ops/smooth_max_pool/spec.hpp>
-#include <fenestra/ops/with_kernel.hpp>
 #include <fenestra/tensor/condition.hpp>
 
 namespace fenestra {
@@ -254,7 +254,7 @@ struct SmoothMaxPoolPrimitive {
 };
 
 /// With a differentiable sharpness: `beta` is a value of rank 0 and wins over `options.beta`.
-template <Value X, Value B>
+template <AnyValue X, AnyValue B>
 constexpr CommonValue<X, B> smooth_max_pool(const X& x,
                                             const B& beta,
                                             SmoothMaxPoolOptions options,
@@ -273,22 +273,22 @@ constexpr CommonValue<X, B> smooth_max_pool(const X& x,
 }
 
 /// (1/beta) log(sum of exp(beta*x)) over each window; see SmoothMaxPoolOptions.
-template <Value V>
+template <AnyValue V>
 constexpr V smooth_max_pool(const V& x, const SmoothMaxPoolOptions& options, int named_rank = 0) {
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
   return apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, g},
                {x, scalar_constant<V>(from_double<ScalarOf<V>>(options.beta))});
 }
 
-template <Value V>
+template <AnyValue V>
 constexpr V smooth_max_pool1d(const V& x, const SmoothMaxPoolOptions& options) {
   return smooth_max_pool(x, options, 1);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V smooth_max_pool2d(const V& x, const SmoothMaxPoolOptions& options) {
   return smooth_max_pool(x, options, 2);
 }
-template <Value V>
+template <AnyValue V>
 constexpr V smooth_max_pool3d(const V& x, const SmoothMaxPoolOptions& options) {
   return smooth_max_pool(x, options, 3);
 }

@@ -2,8 +2,8 @@
 // with the sharpness of the options or as a second argument.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -20,8 +20,6 @@ struct Fields<SoftmaxAxis> {
 }  // namespace signature
 
 struct SoftmaxSignature {
-  using Primitives = TypeList<SoftmaxPrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

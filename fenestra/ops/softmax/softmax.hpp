@@ -7,8 +7,8 @@
 //   logsumexp    p * u                          and forward sum(p * u)
 #pragma once
 
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
@@ -107,7 +107,7 @@ void softmax_line(SoftmaxFunction f, const T* x, Index n, Index step, T* out) {
 template <KernelScalar T>
 void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view);
 
-template <Value V>
+template <AnyValue V>
 constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis);
 
 struct SoftmaxPrimitive {
@@ -194,19 +194,19 @@ struct SoftmaxPrimitive {
 };
 
 /// `axis` is resolved.
-template <Value V>
+template <AnyValue V>
 constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis) {
   return apply(SoftmaxPrimitive{f, x.shape(), axis}, {x});
 }
 
 /// exp(x)/sum(exp(x)) along `axis`. A line of -infinity alone gives NaN.
-template <Value V>
+template <AnyValue V>
 constexpr V softmax(const V& x, int axis = -1) {
   return apply_softmax(SoftmaxFunction::softmax, x, resolved_axis("softmax", x.shape(), axis));
 }
 
 /// log(softmax(x)) without the detour.
-template <Value V>
+template <AnyValue V>
 constexpr V log_softmax(const V& x, int axis = -1) {
   return apply_softmax(
       SoftmaxFunction::log_softmax, x, resolved_axis("log_softmax", x.shape(), axis));
@@ -214,7 +214,7 @@ constexpr V log_softmax(const V& x, int axis = -1) {
 
 /// log(sum(exp(x))) along `axis`, which is removed unless `keep`. A line of -infinity alone gives
 /// -infinity with zero gradient.
-template <Value V>
+template <AnyValue V>
 constexpr V logsumexp(const V& x, int axis = -1, bool keep = false) {
   const int at = resolved_axis("logsumexp", x.shape(), axis);
   if (x.shape()[at] == 0) {

@@ -2,8 +2,8 @@
 // where none is named.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

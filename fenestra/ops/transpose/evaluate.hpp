@@ -1,7 +1,7 @@
 // Transposition of tensors: the plain loop for any scalar, a blocked copy for float and double.
 #pragma once
 
-#include <fenestra/ops/kernel_scalar.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/tensor/shape.hpp>
 #include <fenestra/tensor/tensor.hpp>
 

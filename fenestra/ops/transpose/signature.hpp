@@ -9,8 +9,6 @@
 namespace fenestra {
 
 struct TransposeSignature {
-  using Primitives = TypeList<TransposePrimitive>;
-
   template <class D>
   static void declare(D& declarer) {
     using namespace signature;

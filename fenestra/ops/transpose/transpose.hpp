@@ -1,7 +1,7 @@
 // Transpose on any value type: the axes in another order. Linear; its adjoint is the inverse order.
 #pragma once
 
-#include <fenestra/ops/apply.hpp>
+#include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/transpose/evaluate.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -78,7 +78,7 @@ constexpr Shape resolve_order(const Shape& shape, std::span<const int> order) {
 }
 
 /// Axis `i` of the result is axis `order[i]` of x. Negative axes count from the last.
-template <Value V>
+template <AnyValue V>
 constexpr V transpose(const V& x, std::span<const int> order) {
   const Shape resolved = resolve_order(x.shape(), order);
   bool moves = false;
@@ -87,13 +87,13 @@ constexpr V transpose(const V& x, std::span<const int> order) {
   }
   return moves ? apply(TransposePrimitive{resolved}, {x}) : x;
 }
-template <Value V>
+template <AnyValue V>
 constexpr V transpose(const V& x, std::initializer_list<int> order) {
   return transpose(x, std::span<const int>(order.begin(), order.size()));
 }
 
 /// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch.
-template <Value V>
+template <AnyValue V>
 constexpr V transpose(const V& x) {
   const int rank = x.shape().rank();
   if (rank < 2) {

@@ -2,8 +2,8 @@
 // order the last two axes.
 #pragma once
 
+#include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/transpose/transpose.hpp>
-#include <fenestra/ops/typed.hpp>
 
 namespace fenestra {
 

@@ -1,0 +1,167 @@
+// vmap: a function of one item applied to many at once; and per-sample gradients, which are vmap
+// over grad.
+//
+//   auto ys = vmap([&](const auto& x) { return conv(x, w); }, over(xs));       // inputs differ
+//   auto ys = vmap([&](const auto& w) { return conv(x, w); }, over(ws));       // weights differ
+//   auto bars = per_sample_grad(loss, net, over(images), over(labels));        // no loop
+//
+// Arguments marked `over` are cut along their first axis; others are the same for every item.
+#pragma once
+
+#include <fenestra/engine/batch.hpp>
+#include <fenestra/engine/transforms.hpp>
+#include <fenestra/engine/tree.hpp>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace fenestra {
+
+/// An argument of vmap whose first axis counts items: a value, or integer data such as labels.
+template <class A>
+struct Over {
+  A stacked;
+};
+template <class A>
+Over<A> over(const A& stacked) {
+  return {stacked};
+}
+
+namespace detail {
+
+template <AnyValue V>
+Value<ScalarOf<V>> on_items(Level level, const Over<V>& argument) {
+  using T = ScalarOf<V>;
+  if (argument.stacked.shape().rank() < 1) {
+    throw Error(ErrorCode::rank_mismatch,
+                "vmap: a rank-0 value has no items\n  fix: at least one axis under over()");
+  }
+  return {level, Batch<Value<T>>::stacked(argument.stacked)};
+}
+inline Indices on_items(Level level, const Over<Tensor<Index>>& argument) {
+  if (argument.stacked.rank() < 1) {
+    throw Error(ErrorCode::rank_mismatch,
+                "vmap: rank-0 data has no items\n  fix: at least one axis under over()");
+  }
+  return {level, BatchIndices<Indices>(argument.stacked, argument.stacked.shape()[0])};
+}
+/// The same for every item.
+template <class A>
+const A& on_items(Level, const A& shared) {
+  return shared;
+}
+
+/// The result of a level with its hidden axis, repeated where it is the same for all items.
+template <class T>
+Value<T> stacked_value(Level level, const Value<T>& result, Index count) {
+  const auto batch = result.template on<Batch<Value<T>>>(level);
+  return batch.is_stacked() ? batch.value()
+                            : broadcast_to(batch.value(), with_front(count, batch.shape()));
+}
+
+/// The type in which vmap was asked: that of its values, marked or not.
+template <class A>
+struct AskedIn {
+  using type = void;
+};
+template <Tree A>
+struct AskedIn<A> {
+  using type = TreeValue<A>;
+};
+template <AnyValue V>
+struct AskedIn<Over<V>> {
+  using type = V;
+};
+template <>
+struct AskedIn<Over<Tensor<Index>>> {
+  using type = void;
+};
+template <>
+struct AskedIn<Tensor<Index>> {
+  using type = void;
+};
+
+template <class... Vs>
+struct CommonAsked;
+template <class V>
+struct CommonAsked<V> {
+  using type = V;
+};
+template <class A, class B, class... Rest>
+struct CommonAsked<A, B, Rest...> {
+  static constexpr auto pick() {
+    if constexpr (std::is_void_v<A>) {
+      return std::type_identity<B>{};
+    } else if constexpr (std::is_void_v<B>) {
+      return std::type_identity<A>{};
+    } else {
+      return std::type_identity<CommonValue<A, B>>{};
+    }
+  }
+  using type = typename CommonAsked<typename decltype(pick())::type, Rest...>::type;
+};
+
+/// Items of the arguments; they must agree.
+template <class... Args>
+Index count_items(const Args&... args) {
+  Index count = -1;
+  const auto note = [&](const auto& arg) {
+    if constexpr (requires { arg.stacked; }) {
+      const Index items = arg.stacked.shape()[0];
+      if (count >= 0 && items != count) {
+        throw Error(ErrorCode::shape_mismatch,
+                    "vmap: arguments of " + std::to_string(count) + " and " +
+                        std::to_string(items) + " items\n  fix: equal first extents under over()");
+      }
+      count = items;
+    }
+  };
+  (note(args), ...);
+  if (count < 1) {
+    throw Error(ErrorCode::shape_mismatch,
+                "vmap: no items\n  fix: mark an argument with over(), of at least one item");
+  }
+  return count;
+}
+
+}  // namespace detail
+
+/// f on every item, results stacked along a new first axis.
+template <class F, class... Args>
+auto vmap(const F& f, const Args&... args) {
+  using Asked = typename detail::CommonAsked<typename detail::AskedIn<Args>::type...>::type;
+  using T = ScalarOf<Asked>;
+  const Index count = detail::count_items(args...);
+  const Level level = new_level();
+  const auto result = f(detail::on_items(level, args)...);
+  std::vector<Value<T>> stacked;
+  for (const Value<T>& value : detail::values_of<T>(result)) {
+    stacked.push_back(detail::stacked_value(level, value, count));
+  }
+  return detail::answer<Asked>("vmap", result, stacked);
+}
+
+/// The gradients of f(params, item...) by the parameters, for every item: a tree like `params` with
+/// a new first axis.
+template <class F, class Params, class... Args>
+auto per_sample_grad(const F& f, const Params& params, const Args&... args) {
+  using Asked = TreeValue<Params>;
+  using T = ScalarOf<Asked>;
+  const Index count = detail::count_items(args...);
+  const Level level = new_level();
+  const auto items = std::tuple(detail::on_items(level, args)...);
+  const auto like = tree_map([](const Asked& value) { return Value<T>(value); }, params);
+  const auto bars = grad(
+      [&](const auto& p) {
+        return std::apply([&](const auto&... item) { return f(p, item...); }, items);
+      },
+      like);
+  std::vector<Value<T>> stacked;
+  for (const Value<T>& bar : detail::values_of<T>(bars)) {
+    stacked.push_back(detail::stacked_value(level, bar, count));
+  }
+  return tree_unflatten(params, detail::answers<Asked>("per_sample_grad", stacked));
+}
+
+}  // namespace fenestra

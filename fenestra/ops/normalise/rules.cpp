@@ -1,0 +1,11 @@
+// Normalisation: rules, compiled for float and double.
+#include <fenestra/ops/compile_rules.hpp>
+
+namespace fenestra {
+
+FENESTRA_COMPILE_RULES(NormVariancePrimitive)
+FENESTRA_COMPILE_RULES(NormSumsPrimitive)
+FENESTRA_COMPILE_RULES(NormInputGradPrimitive)
+FENESTRA_COMPILE_RULES(NormalisePrimitive)
+
+}  // namespace fenestra

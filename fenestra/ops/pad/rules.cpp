@@ -1,0 +1,9 @@
+// Padding: rules, compiled for float and double.
+#include <fenestra/ops/compile_rules.hpp>
+
+namespace fenestra {
+
+FENESTRA_COMPILE_RULES(PadPrimitive)
+FENESTRA_COMPILE_RULES(PadAdjointPrimitive)
+
+}  // namespace fenestra

@@ -1,0 +1,9 @@
+// Resizing: rules, compiled for float and double.
+#include <fenestra/ops/compile_rules.hpp>
+
+namespace fenestra {
+
+FENESTRA_COMPILE_RULES(ResizePrimitive)
+FENESTRA_COMPILE_RULES(ResizeAdjointPrimitive)
+
+}  // namespace fenestra

@@ -1,0 +1,9 @@
+// Slicing: rules, compiled for float and double.
+#include <fenestra/ops/compile_rules.hpp>
+
+namespace fenestra {
+
+FENESTRA_COMPILE_RULES(SlicePrimitive)
+FENESTRA_COMPILE_RULES(SliceAdjointPrimitive)
+
+}  // namespace fenestra
