@@ -29,7 +29,7 @@ import fenestra as fn
 SECONDS_PER_CALL = 10
 EXPECTED = (TypeError, ValueError, OverflowError, MemoryError, OSError, IndexError, BufferError, RecursionError)
 # Spellings of C++ and names of our own insides.
-FOREIGN = re.compile(r"std::|::|\{\.|bad_alloc|nullptr|nullopt|basic_string|vector<|Tensor<|AnyT|Erased|\btrue\b|\bfalse\b")
+FOREIGN = re.compile(r"std::|::|\{\.|bad_alloc|nullptr|nullopt|basic_string|vector<|Tensor<|AnyT|Value<|\btrue\b|\bfalse\b")
 
 
 class Boom(Exception):
