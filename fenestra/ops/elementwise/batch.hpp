@@ -3,6 +3,9 @@
 #pragma once
 
 #include <fenestra/engine/batch.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
 
 namespace fenestra {
 

@@ -4,6 +4,9 @@
 
 #include <fenestra/engine/typed.hpp>
 #include <fenestra/ops/transpose/transpose.hpp>
+#include <fenestra/spec/options.hpp>
+
+#include <span>
 
 namespace fenestra {
 
