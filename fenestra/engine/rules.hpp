@@ -24,6 +24,42 @@ namespace fenestra {
 
 namespace detail {
 
+/// On the values inner(0), inner(1), ..., which need not stand in one array.
+template <class T, class Inner>
+Applied<Value<T>> apply_to_each(const Primitive<T>& primitive,
+                                std::size_t count,
+                                const Inner& inner,
+                                std::span<const Indices> data,
+                                bool keep) {
+  using V = Value<T>;
+  bool is_plain = std::all_of(
+      data.begin(), data.end(), [](const Indices& indices) { return indices.level() == 0; });
+  for (std::size_t i = 0; i < count; ++i) {
+    is_plain = is_plain && inner(i).level() == 0;
+  }
+  if (!is_plain) {
+    std::vector<V> values;
+    values.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      values.push_back(inner(i));
+    }
+    return apply_primitive(primitive, std::span<const V>(values), data, keep);
+  }
+  std::vector<Tensor<T>> tensors;
+  tensors.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    tensors.push_back(inner(i).plain());
+  }
+  std::vector<Selection> selections;
+  selections.reserve(data.size());
+  for (const Indices& indices : data) {
+    selections.push_back(indices.plain());
+  }
+  auto result = apply_primitive(
+      primitive, std::span<const Tensor<T>>(tensors), std::span<const Selection>(selections), keep);
+  return {V(std::move(result.y)), std::move(result.workspace)};
+}
+
 // --- On a level ------------------------------
 
 template <class V, class T = ScalarOf<V>>
@@ -32,37 +68,26 @@ Applied<V> apply_on_tape(const Primitive<T>& primitive,
                          std::span<const Indices> data,
                          bool keep,
                          Level level) {
-  std::vector<Variable<V>> variables;
-  std::vector<V> values;
-  variables.reserve(in.size());
-  values.reserve(in.size());
-  bool recording = false;
-  for (const V& value : in) {
-    variables.push_back(value.template on<Variable<V>>(level));
-    values.push_back(variables.back().value());
-    recording = recording || variables.back().requires_grad();
-  }
-  recording = recording && no_grad_depth == 0;
-  Applied<V> result =
-      apply_primitive(primitive, std::span<const V>(values), data, keep || recording);
+  const auto inner = [&](std::size_t i) -> const V& { return below(level, in[i]); };
+  const bool recording = no_grad_depth == 0;
+  Applied<V> result = apply_to_each(primitive, in.size(), inner, data, keep || recording);
   if (!recording) {
     return result;
   }
   Saved<V> saved;
   saved.workspace = result.workspace;
   saved.data.assign(data.begin(), data.end());
-  saved.in.resize(values.size());
-  const int count = static_cast<int>(values.size());
-  for (int i = 0; i < count; ++i) {
-    if (!variables[static_cast<std::size_t>(i)].requires_grad()) {
+  saved.in.resize(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (variable_on(level, in[i]) == nullptr) {
       continue;
     }
-    for (int j = 0; j < count; ++j) {
-      if (primitive.needs(i, j)) {
-        saved.in[static_cast<std::size_t>(j)] = values[static_cast<std::size_t>(j)];
+    for (std::size_t j = 0; j < in.size(); ++j) {
+      if (!saved.in[j] && primitive.needs(static_cast<int>(i), static_cast<int>(j))) {
+        saved.in[j] = inner(j);
       }
     }
-    if (primitive.needs(i, kOutput)) {
+    if (!saved.y && primitive.needs(static_cast<int>(i), kOutput)) {
       saved.y = result.y;
     }
   }
@@ -70,11 +95,7 @@ Applied<V> apply_on_tape(const Primitive<T>& primitive,
                   const V& y_bar,
                   const std::vector<bool>& needed,
                   std::vector<std::optional<V>>& bars) { kept->vjp(saved, y_bar, needed, bars); };
-  return {record<V>(level,
-                    primitive.name(),
-                    std::move(result.y),
-                    std::span<const Variable<V>>(variables),
-                    std::move(rule)),
+  return {record<V>(level, primitive.name(), std::move(result.y), in, std::move(rule)),
           std::move(result.workspace)};
 }
 
@@ -183,27 +204,6 @@ Applied<V> apply_on_graph(const Primitive<T>& primitive,
   return {V(level, std::move(result.y)), Indices(level, std::move(result.workspace))};
 }
 
-/// On level 0.
-template <class T>
-Applied<Value<T>> apply_to_plain(const Primitive<T>& primitive,
-                                 std::span<const Value<T>> in,
-                                 std::span<const Indices> data,
-                                 bool keep) {
-  std::vector<Tensor<T>> tensors;
-  tensors.reserve(in.size());
-  for (const Value<T>& value : in) {
-    tensors.push_back(value.plain());
-  }
-  std::vector<Selection> selections;
-  selections.reserve(data.size());
-  for (const Indices& indices : data) {
-    selections.push_back(indices.plain());
-  }
-  auto result = apply_primitive(
-      primitive, std::span<const Tensor<T>>(tensors), std::span<const Selection>(selections), keep);
-  return {Value<T>(std::move(result.y)), std::move(result.workspace)};
-}
-
 inline bool is_traced(std::span<const Indices> data, Level level) {
   return std::any_of(data.begin(), data.end(), [&](const Indices& part) {
     return part.level() == level && part.traced() != nullptr;
@@ -261,7 +261,8 @@ Applied<Value<T>> apply_primitive(const Primitive<T>& primitive,
     }
   }
   if (level == 0) {
-    return detail::apply_to_plain(primitive, in, data, keep);
+    return detail::apply_to_each(
+        primitive, in.size(), [&](std::size_t i) -> const V& { return in[i]; }, data, keep);
   }
   if constexpr (KernelScalar<T>) {
     if (top == nullptr ? detail::is_traced(data, level)

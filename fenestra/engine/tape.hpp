@@ -120,11 +120,11 @@ class Tape {
   const Node& node_of(const Value<T>& value, std::string_view where) const {
     return state_->nodes[static_cast<std::size_t>(variable_of(value, where).node())];
   }
-  static void add_to(std::optional<Value<T>>& sum, const Value<T>& term) {
+  static void add_to(std::optional<Value<T>>& sum, Value<T> term) {
     if (sum) {
       accumulate(*sum, term);
     } else {
-      sum = term;
+      sum = std::move(term);
     }
   }
   std::vector<bool> wanted_nodes(const std::vector<Value<T>>& wrt) const;
@@ -150,7 +150,7 @@ Value<T> Tape<T>::parameter(Value<T> value, std::string_view name) {
   if (owns(value)) {
     value = around(value);
   }
-  Node node{std::string(name), value.shape(), {}, {}, true};
+  Node node{std::string(name), {}, {}, true};
   return detail::append(level_, std::move(value), state_, std::move(node));
 }
 

@@ -412,11 +412,9 @@ Value<T> checkpoint(const F& f, const std::vector<Value<T>>& args) {
       level = std::max(level, arg.level());
     }
   }
-  std::vector<typename V::Variable> variables;
   std::vector<V> inputs;
   for (const V& arg : args) {
-    variables.push_back(arg.template on<typename V::Variable>(level));
-    inputs.push_back(variables.back().value());
+    inputs.push_back(detail::below(level, arg));
   }
   V y = std::invoke(f, std::span<const V>(inputs));
   auto rule = [f, inputs](const V& y_bar,
@@ -438,11 +436,7 @@ Value<T> checkpoint(const F& f, const std::vector<Value<T>>& args) {
       }
     }
   };
-  return detail::record<V>(level,
-                           "checkpoint",
-                           std::move(y),
-                           std::span<const typename V::Variable>(variables),
-                           std::move(rule));
+  return detail::record<V>(level, "checkpoint", std::move(y), args, std::move(rule));
 }
 
 }  // namespace fenestra

@@ -22,8 +22,8 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace fenestra {
 
@@ -129,8 +129,8 @@ class Value {
   using Traced = graph::Value<T>;
 
   /// As a tensor that was given nothing.
-  Value() = default;
-  Value(Tensor<T> tensor) : form_(std::move(tensor)) {}
+  Value() : plain_(std::in_place) {}
+  Value(Tensor<T> tensor) : plain_(std::move(tensor)) {}
   // A value of `level`, or what is inside where it is a constant there.
   Value(Level level, Variable variable);
   Value(Level level, Jet jet);
@@ -159,13 +159,12 @@ class Value {
   const T& operator[](Index i) const { return tensor()[i]; }
 
   /// The tensor of a plain value.
-  const Tensor<T>& plain() const { return std::get<Tensor<T>>(form_); }
-  Tensor<T>& plain() { return std::get<Tensor<T>>(form_); }
+  const Tensor<T>& plain() const { return plain_.value(); }
+  Tensor<T>& plain() { return plain_.value(); }
   /// The variable, jet, batch or node this is, or null.
   template <class W>
   const W* as() const {
-    const auto* pointer = std::get_if<std::shared_ptr<const W>>(&form_);
-    return pointer != nullptr ? pointer->get() : nullptr;
+    return kind_ == kKindOf<W> ? static_cast<const W*>(form_.get()) : nullptr;
   }
   /// Its form on `level`: a constant there where it belongs to another.
   template <class W>
@@ -174,13 +173,25 @@ class Value {
   }
 
  private:
+  enum class Kind : unsigned char { plain, variable, jet, batch, traced };
+  template <class W>
+  static constexpr Kind kKindOf = std::is_same_v<W, Variable> ? Kind::variable
+                                  : std::is_same_v<W, Jet>    ? Kind::jet
+                                  : std::is_same_v<W, Batch>  ? Kind::batch
+                                                              : Kind::traced;
+
+  template <class W>
+  void become(Level level, W&& form) {
+    form_ = std::make_shared<const W>(std::move(form));
+    kind_ = kKindOf<W>;
+    level_ = level;
+  }
+
+  // Not a std::variant: values are copied in every call, and its copies are calls through a table.
   Level level_ = 0;
-  std::variant<Tensor<T>,
-               std::shared_ptr<const Variable>,
-               std::shared_ptr<const Jet>,
-               std::shared_ptr<const Batch>,
-               std::shared_ptr<const Traced>>
-      form_;
+  Kind kind_ = Kind::plain;
+  std::optional<Tensor<T>> plain_;    ///< of a plain value only
+  std::shared_ptr<const void> form_;  ///< of another: what its kind says
 };
 
 template <class T>
@@ -256,8 +267,7 @@ namespace fenestra {
 template <class T>
 Value<T>::Value(Level level, Variable variable) {
   if (variable.requires_grad()) {
-    level_ = level;
-    form_ = std::make_shared<const Variable>(std::move(variable));
+    become(level, std::move(variable));
   } else {
     *this = variable.value();
   }
@@ -265,8 +275,7 @@ Value<T>::Value(Level level, Variable variable) {
 template <class T>
 Value<T>::Value(Level level, Jet jet) {
   if (jet.tangent()) {
-    level_ = level;
-    form_ = std::make_shared<const Jet>(std::move(jet));
+    become(level, std::move(jet));
   } else {
     *this = jet.primal();
   }
@@ -274,8 +283,7 @@ Value<T>::Value(Level level, Jet jet) {
 template <class T>
 Value<T>::Value(Level level, Batch batch) {
   if (batch.is_stacked()) {
-    level_ = level;
-    form_ = std::make_shared<const Batch>(std::move(batch));
+    become(level, std::move(batch));
   } else {
     *this = batch.value();
   }
@@ -283,20 +291,19 @@ Value<T>::Value(Level level, Batch batch) {
 template <class T>
 Value<T>::Value(Level level, Traced traced) {
   if (traced.is_constant()) {
-    form_ = traced.constant();
+    plain_ = traced.constant();
   } else {
-    level_ = level;
-    form_ = std::make_shared<const Traced>(std::move(traced));
+    become(level, std::move(traced));
   }
 }
 
 template <class T>
 const Shape& Value<T>::shape() const {
-  switch (form_.index()) {
-    case 1: return as<Variable>()->shape();
-    case 2: return as<Jet>()->shape();
-    case 3: return as<Batch>()->shape();
-    case 4: return as<Traced>()->shape();
+  switch (kind_) {
+    case Kind::variable: return as<Variable>()->shape();
+    case Kind::jet: return as<Jet>()->shape();
+    case Kind::batch: return as<Batch>()->shape();
+    case Kind::traced: return as<Traced>()->shape();
     default: return plain().shape();
   }
 }

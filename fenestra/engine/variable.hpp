@@ -36,7 +36,6 @@ using PullbackRule = std::function<void(
 template <class V>
 struct TapeNode {
   std::string name;
-  Shape shape;
   std::vector<Index> parents;
   PullbackRule<V> rule;  ///< empty for a parameter, and after it was released
   bool is_parameter = false;
@@ -81,11 +80,22 @@ class Variable {
 
 /// A node and the value that stands for it; where memory ends, the tape is as it was.
 template <class V>
-V append(Level level, V value, std::shared_ptr<TapeState<V>> state, TapeNode<V> node) {
-  TapeState<V>& to = *state;
-  V result(level, Variable<V>(std::move(value), std::move(state)));
-  to.nodes.push_back(std::move(node));
+V append(Level level, V&& value, const std::shared_ptr<TapeState<V>>& state, TapeNode<V>&& node) {
+  V result(level, Variable<V>(std::move(value), state));
+  state->nodes.push_back(std::move(node));
   return result;
+}
+
+/// The variable of `level` that a value is, or null.
+template <class V>
+const Variable<V>* variable_on(Level level, const V& value) {
+  return value.level() == level ? value.template as<Variable<V>>() : nullptr;
+}
+/// What a value is below `level`, on which variables are.
+template <class V>
+const V& below(Level level, const V& value) {
+  const Variable<V>* variable = variable_on(level, value);
+  return variable != nullptr ? variable->value() : value;
 }
 
 /// Puts a computed value on the tape of its parents, which are of one level and so of one tape. A
@@ -93,30 +103,32 @@ V append(Level level, V value, std::shared_ptr<TapeState<V>> state, TapeNode<V> 
 template <class V>
 V record(Level level,
          std::string_view name,
-         V value,
-         std::span<const Variable<V>> parents,
-         PullbackRule<V> rule) {
-  std::shared_ptr<TapeState<V>> state;
-  for (const Variable<V>& parent : parents) {
-    if (!parent.requires_grad()) {
+         V&& value,
+         std::span<const V> parents,
+         PullbackRule<V>&& rule) {
+  const Variable<V>* last = nullptr;
+  for (const V& parent : parents) {
+    const Variable<V>* variable = variable_on(level, parent);
+    if (variable == nullptr) {
       continue;
     }
-    if (parent.is_stale()) {
+    if (variable->is_stale()) {
       throw Error(ErrorCode::foreign_variable,
                   std::string(name) + ": an input " + to_string(parent.shape()) +
                       " was made before its tape was reset\n  fix: make it again");
     }
-    state = parent.state();
+    last = variable;
   }
-  if (state == nullptr || no_grad_depth > 0) {
-    return value;
+  if (last == nullptr || no_grad_depth > 0) {
+    return std::move(value);
   }
-  TapeNode<V> node{std::string(name), value.shape(), {}, std::move(rule), false};
+  TapeNode<V> node{std::string(name), {}, std::move(rule), false};
   node.parents.reserve(parents.size());
-  for (const Variable<V>& parent : parents) {
-    node.parents.push_back(parent.node());
+  for (const V& parent : parents) {
+    const Variable<V>* variable = variable_on(level, parent);
+    node.parents.push_back(variable != nullptr ? variable->node() : -1);
   }
-  return append(level, std::move(value), std::move(state), std::move(node));
+  return append(level, std::move(value), last->state(), std::move(node));
 }
 
 }  // namespace detail
