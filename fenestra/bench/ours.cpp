@@ -143,7 +143,7 @@ Work avg_pool_work(const Case& what, char direction, const AvgPoolGeometry& g) {
   const AvgPoolPrimitive primitive{
       is_forward ? AvgPoolDirection::forward : AvgPoolDirection::input_grad, g};
   Work work;
-  work.run = [=] { apply(primitive, {in}); };
+  work.run = [=] { apply(primitive, in); };
   work.kernel = kernel_name(avg_pool_candidates<T>(), AvgPoolProblem{primitive.direction, g});
   work.bytes =
       static_cast<double>(sizeof(T)) * static_cast<double>(g.pool.x_shape().elements().value_or(0) +

@@ -143,6 +143,12 @@ constexpr V apply(const P& primitive,
       .y;
 }
 
+/// The same for one input, which is not copied.
+template <class P, AnyValue V>
+constexpr V apply(const P& primitive, const V& x) {
+  return apply_all(primitive, std::span<const V>(&x, 1), std::span<const IndicesOf<V>>(), false).y;
+}
+
 /// The sum of the terms that are there; derivative rules collect their parts in it.
 template <AnyValue V>
 class OptionalSum {

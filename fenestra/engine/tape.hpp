@@ -127,13 +127,19 @@ class Tape {
       sum = std::move(term);
     }
   }
+  /// Memory that all nodes of a sweep use in turn.
+  struct Sweeping {
+    std::vector<bool> parents_needed;
+    std::vector<std::optional<Value<T>>> parent_bars;
+  };
   std::vector<bool> wanted_nodes(const std::vector<Value<T>>& wrt) const;
   std::vector<bool> needed_nodes(const std::vector<Value<T>>& wrt, Index last) const;
   void sweep(Index i,
              const std::vector<bool>& needed,
              const std::vector<bool>& wanted,
              std::vector<std::optional<Value<T>>>& bars,
-             bool retain);
+             bool retain,
+             Sweeping& now);
 
   Level level_;
   std::shared_ptr<detail::TapeState<Value<T>>> state_;
@@ -182,8 +188,9 @@ Gradients<T> Tape<T>::backward(std::span<const Seed<T>> seeds, const BackwardOpt
   }
   const std::vector<bool> needed = needed_nodes(options.wrt, last);
   const std::vector<bool> wanted = wanted_nodes(options.wrt);
+  Sweeping now;
   for (Index i = last; i >= 0; --i) {
-    sweep(i, needed, wanted, bars, options.retain);
+    sweep(i, needed, wanted, bars, options.retain, now);
   }
   Gradients<T> result;
   result.state_ = state_;
@@ -238,13 +245,15 @@ void Tape<T>::sweep(Index i,
                     const std::vector<bool>& needed,
                     const std::vector<bool>& wanted,
                     std::vector<std::optional<Value<T>>>& bars,
-                    bool retain) {
+                    bool retain,
+                    Sweeping& now) {
   const auto at = static_cast<std::size_t>(i);
   Node& node = state_->nodes[at];
   if (!bars[at] || node.is_parameter) {
     return;
   }
-  std::vector<bool> parents_needed(node.parents.size());
+  std::vector<bool>& parents_needed = now.parents_needed;
+  parents_needed.resize(node.parents.size());
   bool any = false;
   for (std::size_t p = 0; p < node.parents.size(); ++p) {
     parents_needed[p] = node.parents[p] >= 0 && needed[static_cast<std::size_t>(node.parents[p])];
@@ -257,7 +266,9 @@ void Tape<T>::sweep(Index i,
                       "\" saved was released by an earlier sweep\n  fix: pass " +
                       spelled_option("retain", true) + " to the earlier one");
     }
-    std::vector<std::optional<Value<T>>> parent_bars(node.parents.size());
+    std::vector<std::optional<Value<T>>>& parent_bars = now.parent_bars;
+    parent_bars.clear();
+    parent_bars.resize(node.parents.size());
     // The rule may record on other tapes but not on this one; a copy guards against a release
     // while it runs.
     detail::PullbackRule<Value<T>> rule = retain ? node.rule : std::move(node.rule);

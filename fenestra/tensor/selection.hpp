@@ -8,6 +8,7 @@
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -28,25 +29,31 @@ class Selection {
  public:
   /// Nothing selected: operators that leave no winners return this.
   Selection() = default;
-  Selection(Tensor<Index> indices) : form_(std::move(indices)) {}
-  Selection(Tensor<std::uint8_t> taps) : form_(std::move(taps)) {}
+  Selection(Tensor<Index> indices) : form_(std::make_shared<const Form>(std::move(indices))) {}
+  Selection(Tensor<std::uint8_t> taps) : form_(std::make_shared<const Form>(std::move(taps))) {}
 
-  bool is_none() const { return std::holds_alternative<std::monostate>(form_); }
-  bool is_compact() const { return std::holds_alternative<Tensor<std::uint8_t>>(form_); }
-  const Tensor<Index>& indices() const { return std::get<Tensor<Index>>(form_); }
-  const Tensor<std::uint8_t>& taps() const { return std::get<Tensor<std::uint8_t>>(form_); }
+  bool is_none() const { return form_ == nullptr; }
+  bool is_compact() const {
+    return form_ != nullptr && std::holds_alternative<Tensor<std::uint8_t>>(*form_);
+  }
+  /// Only of a selection that has this form.
+  const Tensor<Index>& indices() const { return std::get<Tensor<Index>>(*form_); }
+  const Tensor<std::uint8_t>& taps() const { return std::get<Tensor<std::uint8_t>>(*form_); }
   SelectionType type() const {
     if (is_compact()) {
       return {SelectionForm::taps, taps().shape()};
     }
-    if (std::holds_alternative<Tensor<Index>>(form_)) {
+    if (form_ != nullptr) {
       return {SelectionForm::indices, indices().shape()};
     }
     return {};
   }
 
  private:
-  std::variant<std::monostate, Tensor<Index>, Tensor<std::uint8_t>> form_;
+  using Form = std::variant<Tensor<Index>, Tensor<std::uint8_t>>;
+
+  // Most operators select nothing, and every call moves a selection around: a pointer is cheap.
+  std::shared_ptr<const Form> form_;
 };
 
 /// Memory for a selection, of the form that is not null; none where nobody asked for one.

@@ -9,7 +9,7 @@ namespace fenestra {
 template <AnyValue V>
 constexpr V adaptive_avg_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
   const AvgPoolGeometry g = adaptive_avg_pool_geometry(x.shape(), options, named_rank);
-  return apply(AvgPoolPrimitive{AvgPoolDirection::forward, g}, {x});
+  return apply(AvgPoolPrimitive{AvgPoolDirection::forward, g}, x);
 }
 
 /// The mean of each channel; the spatial axes stay, with extent 1.

@@ -8,7 +8,7 @@ namespace fenestra {
 
 template <AnyValue V>
 constexpr V adaptive_max_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
-  return apply(MaxPoolPrimitive{adaptive_max_pool_geometry(x.shape(), options, named_rank)}, {x});
+  return apply(MaxPoolPrimitive{adaptive_max_pool_geometry(x.shape(), options, named_rank)}, x);
 }
 
 template <AnyValue V>

@@ -114,11 +114,11 @@ constexpr V avg_pool3d(const V& x, const AvgPoolOptions& options) {
 /// it.
 template <AnyValue V>
 constexpr V window_sum(const V& x, const PoolGeometry& pool) {
-  return apply(AvgPoolPrimitive{AvgPoolDirection::forward, {pool, true, 1}}, {x});
+  return apply(AvgPoolPrimitive{AvgPoolDirection::forward, {pool, true, 1}}, x);
 }
 template <AnyValue V>
 constexpr V window_spread(const V& y, const PoolGeometry& pool) {
-  return apply(AvgPoolPrimitive{AvgPoolDirection::input_grad, {pool, true, 1}}, {y});
+  return apply(AvgPoolPrimitive{AvgPoolDirection::input_grad, {pool, true, 1}}, y);
 }
 
 }  // namespace fenestra

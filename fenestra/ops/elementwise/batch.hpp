@@ -11,7 +11,7 @@ namespace fenestra {
 
 template <AnyValue V>
 Applied<V> apply_batched(const UnaryPrimitive& p, const BatchCall<V>& call) {
-  return {apply(p, {call.stacked(0)}), {}};
+  return {apply(p, call.stacked(0)), {}};
 }
 
 template <AnyValue V>

@@ -502,7 +502,7 @@ struct BinaryPrimitive {
 
 template <AnyValue V>
 constexpr V unary(const UnaryCall& call, const V& x) {
-  return apply(UnaryPrimitive{call}, {x});
+  return apply(UnaryPrimitive{call}, x);
 }
 
 template <AnyValue V>

@@ -114,7 +114,7 @@ struct LpPoolPrimitive {
 /// The p-norm of the real cells of each window; see LpPoolOptions.
 template <AnyValue V>
 constexpr V lp_pool(const V& x, const LpPoolOptions& options, int named_rank = 0) {
-  return apply(LpPoolPrimitive{lp_pool_geometry(x.shape(), options, named_rank)}, {x});
+  return apply(LpPoolPrimitive{lp_pool_geometry(x.shape(), options, named_rank)}, x);
 }
 
 template <AnyValue V>

@@ -186,7 +186,7 @@ constexpr MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeomet
 /// number of spatial axes, 0 infers it.
 template <AnyValue V>
 constexpr V max_pool(const V& x, const MaxPoolOptions& options, int named_rank = 0) {
-  return apply(MaxPoolPrimitive{max_pool_geometry(x.shape(), options, named_rank)}, {x});
+  return apply(MaxPoolPrimitive{max_pool_geometry(x.shape(), options, named_rank)}, x);
 }
 
 template <AnyValue V>

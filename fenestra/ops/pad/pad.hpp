@@ -298,7 +298,7 @@ struct PadAdjointPrimitive {
   auto prepare() const;
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(PadPrimitive{g.linear()}, {y_bar});
+    return apply(PadPrimitive{g.linear()}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -340,7 +340,7 @@ auto PadAdjointPrimitive::prepare() const {
 
 template <class V>
 V PadPrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
-  return apply(PadAdjointPrimitive{g.linear()}, {y_bar});
+  return apply(PadAdjointPrimitive{g.linear()}, y_bar);
 }
 
 /// x with cells added: one (low, high) pair per axis of `options.axes`, or per axis of x where none
@@ -351,7 +351,7 @@ constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOption
   if (g.y() == g.x) {
     return x;
   }
-  return apply(PadPrimitive{g}, {x});
+  return apply(PadPrimitive{g}, x);
 }
 
 /// The adjoint of pad on x of `shape`: <pad_adjoint(u), x> = <u, pad(x)> for every x, the constant
@@ -372,7 +372,7 @@ constexpr V pad_adjoint(const V& y_bar,
   if (g.y() == g.x) {
     return y_bar;
   }
-  return apply(PadAdjointPrimitive{g}, {y_bar});
+  return apply(PadAdjointPrimitive{g}, y_bar);
 }
 
 }  // namespace fenestra

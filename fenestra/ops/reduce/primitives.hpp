@@ -123,7 +123,7 @@ constexpr V sum_to(const V& x, const Shape& shape) {
                 "sum_to: x = " + to_string(x.shape()) + " does not reduce to " + to_string(shape) +
                     "\n  fix: equal extents, or 1 on the axes to add up");
   }
-  return apply(SumToPrimitive{x.shape(), shape}, {x});
+  return apply(SumToPrimitive{x.shape(), shape}, x);
 }
 
 /// x repeated along the axes in which it is 1 or which it lacks.
@@ -138,7 +138,7 @@ constexpr V broadcast_to(const V& x, const Shape& shape) {
                 "broadcast_to: x = " + to_string(x.shape()) + " does not expand to " +
                     to_string(shape) + "\n  fix: equal extents, or 1 on the axes to repeat");
   }
-  return apply(BroadcastToPrimitive{x.shape(), shape}, {x});
+  return apply(BroadcastToPrimitive{x.shape(), shape}, x);
 }
 
 }  // namespace fenestra

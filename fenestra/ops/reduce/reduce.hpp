@@ -85,7 +85,7 @@ constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
                     " has nothing on the axes to reduce, and no element is the greatest of none\n"
                     "  fix: at least one element on each of them");
   }
-  const V kept = x.shape() == to.kept ? x : apply(MaxToPrimitive{x.shape(), to.kept}, {x});
+  const V kept = x.shape() == to.kept ? x : apply(MaxToPrimitive{x.shape(), to.kept}, x);
   return options.keep ? kept : reshape(kept, to.removed);
 }
 

@@ -91,7 +91,7 @@ constexpr V reshape(const V& x, const Shape& shape) {
   if (x.shape() == to) {
     return x;
   }
-  return apply(ReshapePrimitive{x.shape(), to}, {x});
+  return apply(ReshapePrimitive{x.shape(), to}, x);
 }
 
 }  // namespace fenestra

@@ -80,7 +80,7 @@ struct ResizeAdjointPrimitive {
   std::string attributes() const { return to_string(g); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(ResizePrimitive{g}, {y_bar});
+    return apply(ResizePrimitive{g}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -92,7 +92,7 @@ struct ResizeAdjointPrimitive {
 
 template <class V>
 V ResizePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
-  return apply(ResizeAdjointPrimitive{g}, {y_bar});
+  return apply(ResizeAdjointPrimitive{g}, y_bar);
 }
 
 /// On a resolved geometry, for callers that keep one.
@@ -104,7 +104,7 @@ constexpr V resize(const V& x, const ResizeGeometry& g) {
                 "resize: x = " + to_string(x.shape()) + ", the geometry is for " +
                     to_string(g.x_shape()) + "\n  fix: equal shapes");
   }
-  return apply(ResizePrimitive{g}, {x});
+  return apply(ResizePrimitive{g}, x);
 }
 template <AnyValue V>
 constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
@@ -115,7 +115,7 @@ constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
                     ", x = " + to_string(g.x_shape()) + " resized is " + to_string(g.y_shape()) +
                     "\n  fix: y_bar of that shape");
   }
-  return apply(ResizeAdjointPrimitive{g}, {y_bar});
+  return apply(ResizeAdjointPrimitive{g}, y_bar);
 }
 
 /// x with its spatial axes resized.

@@ -87,7 +87,7 @@ struct SliceAdjointPrimitive {
   std::string attributes() const { return to_string(region); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(SlicePrimitive{shape, region}, {y_bar});
+    return apply(SlicePrimitive{shape, region}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -99,7 +99,7 @@ struct SliceAdjointPrimitive {
 
 template <class V>
 V SlicePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
-  return apply(SliceAdjointPrimitive{shape, region}, {y_bar});
+  return apply(SliceAdjointPrimitive{shape, region}, y_bar);
 }
 
 /// The cells that `ranges` name, at most one range per axis; axes without one stay whole.
@@ -109,7 +109,7 @@ constexpr V slice(const V& x, std::span<const AxisRange> ranges) {
   if (region == whole_region(x.shape())) {
     return x;
   }
-  return apply(SlicePrimitive{x.shape(), region}, {x});
+  return apply(SlicePrimitive{x.shape(), region}, x);
 }
 template <AnyValue V>
 constexpr V slice(const V& x, std::initializer_list<AxisRange> ranges) {
@@ -137,7 +137,7 @@ constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRa
   if (u.shape() == shape && region == whole_region(shape)) {
     return u;
   }
-  return apply(SliceAdjointPrimitive{shape, region}, {u});
+  return apply(SliceAdjointPrimitive{shape, region}, u);
 }
 template <AnyValue V>
 constexpr V slice_adjoint(const V& u, const Shape& shape, std::initializer_list<AxisRange> ranges) {

@@ -196,7 +196,7 @@ struct SoftmaxPrimitive {
 /// `axis` is resolved.
 template <AnyValue V>
 constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis) {
-  return apply(SoftmaxPrimitive{f, x.shape(), axis}, {x});
+  return apply(SoftmaxPrimitive{f, x.shape(), axis}, x);
 }
 
 /// exp(x)/sum(exp(x)) along `axis`. A line of -infinity alone gives NaN.

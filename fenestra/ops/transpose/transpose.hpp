@@ -36,7 +36,7 @@ struct TransposePrimitive {
   std::string attributes() const { return to_string(order); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(TransposePrimitive{inverse_order(order)}, {y_bar});
+    return apply(TransposePrimitive{inverse_order(order)}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -85,7 +85,7 @@ constexpr V transpose(const V& x, std::span<const int> order) {
   for (int i = 0; i < resolved.rank(); ++i) {
     moves = moves || resolved[i] != i;
   }
-  return moves ? apply(TransposePrimitive{resolved}, {x}) : x;
+  return moves ? apply(TransposePrimitive{resolved}, x) : x;
 }
 template <AnyValue V>
 constexpr V transpose(const V& x, std::initializer_list<int> order) {
