@@ -188,6 +188,11 @@ TEST_F(KernelLaws, HoldOnTransformedConvolutions) {
   }
 }
 
+/// So large that a weight gradient is computed in several parts.
+TEST_F(KernelLaws, HoldOnConvolutionsInParts) {
+  integers("conv", "x=1x16x66000 w=12x16x1 stride=2", Coverage::sampled);
+}
+
 class KernelLawsOfSeeds : public KernelLaws, public testing::WithParamInterface<std::uint64_t> {};
 
 TEST_P(KernelLawsOfSeeds, HoldOnRandomProblems) {
