@@ -126,7 +126,7 @@ template FENESTRA_API double clip_by_norm(std::span<Tensor<float>>, double);
 template FENESTRA_API double clip_by_norm(std::span<Tensor<double>>, double);
 template FENESTRA_API void clip_by_value(std::span<Tensor<float>>, double);
 template FENESTRA_API void clip_by_value(std::span<Tensor<double>>, double);
-template class FENESTRA_API WeightAverage<float>;
-template class FENESTRA_API WeightAverage<double>;
+template class WeightAverage<float>;
+template class WeightAverage<double>;
 
 }  // namespace fenestra::nn

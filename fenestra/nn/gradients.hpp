@@ -8,6 +8,7 @@
 #include <fenestra/tensor/tensor.hpp>
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace fenestra::nn {
@@ -28,17 +29,17 @@ FENESTRA_API void clip_by_value(std::span<Tensor<T>> gradients, double limit);
 /// An exponential average of weights: a = d a + (1 - d) w after each step, with d = min(decay, (1 +
 /// steps)/(10 + steps)), so that the first weights do not weigh for long.
 template <KernelScalar T>
-class WeightAverage {
+class FENESTRA_API WeightAverage {
  public:
   /// 0 <= decay < 1.
-  FENESTRA_API explicit WeightAverage(double decay = 0.999);
+  explicit WeightAverage(double decay = 0.999);
 
   double decay() const { return decay_; }
   Index steps() const { return steps_; }
   /// Empty before the first `add`.
   const std::vector<Tensor<T>>& values() const { return values_; }
   /// The weights after a step; the same ones each time, in one order.
-  FENESTRA_API void add(std::span<Tensor<T>* const> weights);
+  void add(std::span<Tensor<T>* const> weights);
   /// Goes on from what `steps` and `values` said.
   void restore(Index steps, std::vector<Tensor<T>> values) {
     steps_ = steps;
@@ -51,7 +52,7 @@ class WeightAverage {
   std::vector<Tensor<T>> values_;
 };
 
-extern template class FENESTRA_API WeightAverage<float>;
-extern template class FENESTRA_API WeightAverage<double>;
+extern template class WeightAverage<float>;
+extern template class WeightAverage<double>;
 
 }  // namespace fenestra::nn
