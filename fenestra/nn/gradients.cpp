@@ -84,8 +84,16 @@ WeightAverage<T>::WeightAverage(double decay) : decay_(decay) {
 }
 
 template <KernelScalar T>
-void WeightAverage<T>::add(std::span<Tensor<T>* const> weights) {
-  if (!values_.empty() && values_.size() != weights.size()) {
+void WeightAverage<T>::prepare(std::span<Tensor<T>* const> weights) {
+  if (values_.empty()) {
+    std::vector<Tensor<T>> values;
+    values.reserve(weights.size());
+    for (const Tensor<T>* weight : weights) {
+      values.emplace_back(weight->shape());
+    }
+    values_ = std::move(values);
+  }
+  if (values_.size() != weights.size()) {
     throw Error(ErrorCode::shape_mismatch,
                 "weight average: " + std::to_string(weights.size()) + " weights, it is of " +
                     std::to_string(values_.size()) +
@@ -98,14 +106,15 @@ void WeightAverage<T>::add(std::span<Tensor<T>* const> weights) {
                       to_string(weights[i]->shape()) + ", its average = " +
                       to_string(values_[i].shape()) + "\n  fix: the same weights after every step");
     }
+    values_[i].mutable_data();  // storage of its own
   }
-  if (values_.empty()) {
-    for (const Tensor<T>* weight : weights) {
-      values_.push_back(*weight);
-    }
-  }
+}
+
+template <KernelScalar T>
+void WeightAverage<T>::add(std::span<Tensor<T>* const> weights) {
+  prepare(weights);
   const double count = static_cast<double>(steps_);
-  const double d = std::min(decay_, (1 + count) / (10 + count));
+  const double d = steps_ == 0 ? 0 : std::min(decay_, (1 + count) / (10 + count));
   const T kept = static_cast<T>(d);
   const T rest = static_cast<T>(1 - d);
   for (std::size_t i = 0; i < values_.size(); ++i) {

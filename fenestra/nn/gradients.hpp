@@ -26,8 +26,9 @@ FENESTRA_API double clip_by_norm(std::span<Tensor<T>> gradients, double limit);
 template <KernelScalar T>
 FENESTRA_API void clip_by_value(std::span<Tensor<T>> gradients, double limit);
 
-/// An exponential average of weights: a = d a + (1 - d) w after each step, with d = min(decay, (1 +
-/// steps)/(10 + steps)), so that the first weights do not weigh for long.
+/// An exponential average of weights: after the first step the weights themselves, then a = d a +
+/// (1 - d) w after each, with d = min(decay, (1 + n)/(10 + n)) after n steps before, so that the
+/// first weights do not weigh for long.
 template <KernelScalar T>
 class FENESTRA_API WeightAverage {
  public:
@@ -36,8 +37,10 @@ class FENESTRA_API WeightAverage {
 
   double decay() const { return decay_; }
   Index steps() const { return steps_; }
-  /// Empty before the first `add`.
+  /// Empty before the first `prepare` or `add`.
   const std::vector<Tensor<T>>& values() const { return values_; }
+  /// Makes room for the average, so that the first `add` cannot fail either.
+  void prepare(std::span<Tensor<T>* const> weights);
   /// The weights after a step; the same ones each time, in one order.
   void add(std::span<Tensor<T>* const> weights);
   /// Goes on from what `steps` and `values` said.

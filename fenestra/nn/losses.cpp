@@ -200,32 +200,39 @@ std::string Loss<T>::text() const {
 }
 
 template <KernelScalar T>
-Value<T> Loss<T>::operator()(const Value<T>& x, const Target<T>& target, bool by_labels) const {
-  if (by_labels ? takes_values() : takes_labels()) {
+Value<T> Loss<T>::operator()(const Value<T>& x, const Target<T>& target) const {
+  const bool by_labels = target.labels && takes_labels();
+  if (!by_labels && !(target.values && takes_values())) {
     throw Error(ErrorCode::dtype_mismatch,
-                "loss: " + name_ + " compares with " + (by_labels ? "numbers" : "labels") +
-                    ", and was given " + (by_labels ? "labels" : "numbers") + "\n  fix: " +
-                    (by_labels ? "cross-entropy, dice or focal" : "mse, l1, huber, bce or dice"));
+                "loss: " + name_ + " compares with " + (takes_labels() ? "labels" : "numbers") +
+                    ", and was given " +
+                    (target.labels   ? "labels"
+                     : target.values ? "numbers"
+                                     : "nothing") +
+                    "\n  fix: " +
+                    (takes_labels() ? "mse, l1, huber, bce or dice for numbers"
+                                    : "cross-entropy, dice or focal for labels"));
   }
   if (name_ == "cross-entropy") {
-    return smoothed_cross_entropy(x, target.labels, option_);
-  }
-  if (name_ == "bce") {
-    return bce_with_logits(x, target.values);
-  }
-  if (name_ == "mse") {
-    return mse_loss(x, target.values);
-  }
-  if (name_ == "l1") {
-    return l1_loss(x, target.values);
-  }
-  if (name_ == "huber") {
-    return huber_loss(x, target.values, option_);
+    return smoothed_cross_entropy(x, *target.labels, option_);
   }
   if (name_ == "dice") {
-    return by_labels ? dice_loss(x, target.labels) : dice_loss(x, target.values);
+    return by_labels ? dice_loss(x, *target.labels) : dice_loss(x, *target.values);
   }
-  return by_labels ? focal_loss(x, target.labels, option_) : focal_loss(x, target.values, option_);
+  if (name_ == "focal") {
+    return by_labels ? focal_loss(x, *target.labels, option_)
+                     : focal_loss(x, *target.values, option_);
+  }
+  if (name_ == "bce") {
+    return bce_with_logits(x, *target.values);
+  }
+  if (name_ == "l1") {
+    return l1_loss(x, *target.values);
+  }
+  if (name_ == "huber") {
+    return huber_loss(x, *target.values, option_);
+  }
+  return mse_loss(x, *target.values);
 }
 
 #define FENESTRA_LOSSES_FOR(T)                                                                 \

@@ -8,6 +8,7 @@
 #include <fenestra/engine/value.hpp>
 #include <fenestra/ops/loss/loss.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,11 +60,11 @@ FENESTRA_API Value<T> focal_loss(const Value<T>& x,
                                  double gamma = 2,
                                  const LossOptions& options = {});
 
-/// What a network is to say about a batch: labels, or numbers.
+/// What a network is to say about a batch: labels, numbers, or both.
 template <class T>
 struct Target {
-  Indices labels;
-  Value<T> values;
+  std::optional<Indices> labels = {};
+  std::optional<Value<T>> values = {};
 };
 
 /// A loss by name, a mean over the batch. Names and options: "cross-entropy smoothing=0", "bce",
@@ -77,11 +78,14 @@ class FENESTRA_API Loss {
   const std::string& name() const { return name_; }
   /// What `make` reads.
   std::string text() const;
-  /// Whether it compares with labels: cross-entropy always, dice and focal where they are given.
-  bool takes_labels() const { return name_ == "cross-entropy"; }
-  bool takes_values() const { return !takes_labels() && name_ != "dice" && name_ != "focal"; }
-  /// `by_labels` says which half of the target counts.
-  Value<T> operator()(const Value<T>& x, const Target<T>& target, bool by_labels) const;
+  /// Whether it can compare with labels: cross-entropy, and dice and focal, which prefer them.
+  bool takes_labels() const {
+    return name_ == "cross-entropy" || name_ == "dice" || name_ == "focal";
+  }
+  /// Whether it can compare with numbers: all but cross-entropy.
+  bool takes_values() const { return name_ != "cross-entropy"; }
+  /// Throws `dtype_mismatch` where the target has not what it compares with.
+  Value<T> operator()(const Value<T>& x, const Target<T>& target) const;
 
  private:
   std::string name_;
