@@ -28,19 +28,19 @@ FENESTRA_API std::string_view task_name(Task task);
 
 /// One sample. Tensors may share the dataset's memory.
 struct Sample {
-  Tensor<float> image;   ///< (channels, spatial...)
-  Index label = 0;       ///< classification: the class
-  Tensor<Index> mask;    ///< segmentation: (spatial...), the class of every cell
-  Tensor<float> target;  ///< reconstruction: of any shape, the same for all samples
+  Tensor<float> image = {};   ///< (channels, spatial...)
+  Index label = 0;            ///< classification: the class
+  Tensor<Index> mask = {};    ///< segmentation: (spatial...), the class of every cell
+  Tensor<float> target = {};  ///< reconstruction: of any shape, the same for all samples
 };
 
 /// What is the same for all samples of a dataset.
 struct DatasetInfo {
-  std::string name;  ///< for people: "digits"
+  std::string name = {};  ///< for people: "digits"
   Task task = Task::classification;
-  Shape sample_shape;                ///< (channels, spatial...)
-  std::vector<std::string> classes;  ///< empty where there are none
-  Shape target_shape = {};           ///< of one sample's `target`; reconstruction only
+  Shape sample_shape = {};                ///< (channels, spatial...)
+  std::vector<std::string> classes = {};  ///< empty where there are none
+  Shape target_shape = {};                ///< of one sample's `target`; reconstruction only
 };
 
 /// Immutable: all of it may be called from many threads.
@@ -69,6 +69,9 @@ class FENESTRA_API Dataset {
   explicit Dataset(DatasetInfo info) : info_(std::move(info)) {}
   /// `i` is in range. Safe from many threads.
   virtual Sample read(Index i) const = 0;
+  /// The same of another dataset, for those made of others: one `get` is enough to check and name
+  /// a sample.
+  static Sample read_from(const Dataset& other, Index i) { return other.read(i); }
 
  private:
   DatasetInfo info_;

@@ -26,10 +26,10 @@ namespace fenestra::nn {
 /// What the task has no use for is an empty tensor, shape (0,).
 template <class T>
 struct Batch {
-  Tensor<T> inputs;          ///< (samples, channels, spatial...), normalised
-  Tensor<Index> labels;      ///< classification: (samples,); segmentation: (samples, spatial...)
-  Tensor<T> targets;         ///< reconstruction: (samples, ...), as the dataset has them
-  std::vector<Index> which;  ///< the dataset's index of every sample
+  Tensor<T> inputs = {};      ///< (samples, channels, spatial...), normalised
+  Tensor<Index> labels = {};  ///< classification: (samples,); segmentation: (samples, spatial...)
+  Tensor<T> targets = {};     ///< reconstruction: (samples, ...), as the dataset has them
+  std::vector<Index> which = {};  ///< the dataset's index of every sample
 
   Index size() const { return static_cast<Index>(which.size()); }
 };

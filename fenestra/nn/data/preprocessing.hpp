@@ -13,9 +13,9 @@
 namespace fenestra::nn {
 
 struct Preprocessing {
-  Shape size = {};            ///< spatial extents to resize to; empty: as they come
-  std::vector<double> mean;   ///< per channel, subtracted; empty: 0
-  std::vector<double> scale;  ///< per channel, divided by afterwards; empty: 1
+  Shape size = {};                 ///< spatial extents to resize to; empty: as they come
+  std::vector<double> mean = {};   ///< per channel, subtracted; empty: 0
+  std::vector<double> scale = {};  ///< per channel, divided by afterwards; empty: 1
 
   friend bool operator==(const Preprocessing&, const Preprocessing&) = default;
 };
@@ -26,6 +26,12 @@ FENESTRA_API void check(const Preprocessing& preprocessing, Index channels);
 /// Resizes and normalises (channels, spatial...). T is float or double.
 template <class T>
 FENESTRA_API Tensor<T> preprocess(const Preprocessing& preprocessing, const Tensor<float>& sample);
+
+/// Only the normalisation: as many numbers as the sample has, from `out` on. `check` has passed.
+template <class T>
+FENESTRA_API void normalise_into(const Preprocessing& preprocessing,
+                                 const Tensor<float>& sample,
+                                 T* out);
 
 /// Mean and standard deviation of every channel over the samples, each `scale` at least 1e-6 (a
 /// channel that never changes is not blown up); `most` samples, evenly spread, are looked at.
