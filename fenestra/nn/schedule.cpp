@@ -160,8 +160,11 @@ Schedule Schedule::of_run(Index steps, Index steps_per_epoch) const {
   s.warmup_ = in_steps(warmup_, steps_per_epoch);
   s.every_ = in_steps(every_, steps_per_epoch);
   s.every_.amount = std::max(1.0, s.every_.amount);
-  s.steps_ = steps_.amount > 0 ? in_steps(steps_, steps_per_epoch)
-                               : TrainingSpan{static_cast<double>(steps), false};
+  if (steps_.amount > 0) {
+    s.steps_ = in_steps(steps_, steps_per_epoch);
+  } else if (kind_ != Kind::constant && kind_ != Kind::step) {
+    s.steps_ = {static_cast<double>(steps), false};
+  }
   return s;
 }
 

@@ -28,7 +28,7 @@ void require_option(const char* option, double value, bool fits, const char* nee
 }
 
 /// The shape of labels that go with scores; nothing where scores have no classes.
-std::optional<Shape> label_shape(const Shape& scores) {
+std::optional<Shape> shape_of_labels(const Shape& scores) {
   if (scores.rank() < 2 || scores[1] < 1) {
     return std::nullopt;
   }
@@ -47,7 +47,7 @@ Tensor<Index> said_classes(const Tensor<T>& scores) {
   if (scores.shape()[1] != 1) {
     return predicted_classes(scores);
   }
-  Tensor<Index> classes(*label_shape(scores.shape()));
+  Tensor<Index> classes(*shape_of_labels(scores.shape()));
   Index* const out = classes.mutable_data();
   for (Index i = 0; i < classes.size(); ++i) {
     out[i] = scores[i] > T(0) ? 1 : 0;
@@ -203,7 +203,7 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
 
   result.loss = found->loss();
   const Tensor<T>& scores = found->scores();
-  if (batch.labels.size() > 0 && label_shape(scores.shape()) == batch.labels.shape()) {
+  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
     const Tensor<Index> said = said_classes(scores);
     result.labels = batch.labels.size();
     for (Index i = 0; i < said.size(); ++i) {
@@ -273,7 +273,7 @@ Evaluation TrainerCore<T>::evaluate(Loader<T>& loader) {
     loss += static_cast<double>(s.loss(Value<T>(scores), target).tensor()[0]) *
             static_cast<double>(samples);
     result.samples += samples;
-    if (batch->labels.size() > 0 && label_shape(scores.shape()) == batch->labels.shape()) {
+    if (batch->labels.size() > 0 && shape_of_labels(scores.shape()) == batch->labels.shape()) {
       if (!result.confusion) {
         result.confusion.emplace(std::max<Index>(2, scores.shape()[1]));
         result.per_cell = scores.rank() > 2;
