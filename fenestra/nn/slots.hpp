@@ -39,11 +39,24 @@
 
 namespace fenestra::nn {
 
+/// How a parameter begins, for `initialise`.
+struct Initial {
+  enum class Draw {
+    none,      ///< as it is
+    constant,  ///< `scale` everywhere
+    uniform,   ///< on [-scale, scale)
+    normal,    ///< with standard deviation `scale`
+  };
+  Draw draw = Draw::none;
+  double scale = 0;
+};
+
 /// Numbers that are trained.
 template <class T>
 struct Parameter {
   using Scalar = T;
   Value<T> value;
+  Initial initial = {};
 };
 
 /// Numbers that are kept, and that training may replace (see Pass::update), but that have no
