@@ -25,7 +25,9 @@ class FENESTRA_API Description {
   using List = std::vector<Description>;
   using Fields = std::vector<std::pair<std::string, Description>>;
 
-  Description(bool value) : form_(value) {}
+  /// Exactly a bool: a text must not become one.
+  template <std::same_as<bool> B>
+  Description(B value) : form_(value) {}
   Description(double value) : form_(value) {}
   Description(std::string text) : form_(std::move(text)) {}
   Description(List list) : form_(std::move(list)) {}

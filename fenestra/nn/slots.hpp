@@ -294,7 +294,12 @@ struct SlotWalk<std::pair<A, B>> {
 // What is there or not has the name of its place.
 template <class Pointer, class F>
 void walk_pointed(Pointer& pointer, std::string& name, F& f) {
-  if (pointer) {
+  if (!pointer) {
+    return;
+  }
+  if constexpr (std::is_const_v<Pointer>) {
+    visit_slots(std::as_const(*pointer), name, f);
+  } else {
     visit_slots(*pointer, name, f);
   }
 }
