@@ -53,14 +53,25 @@ struct BufferUpdate {
   Value<T> value;        ///< without derivatives
 };
 
+/// What a layer sees of its input at each cell of its output, along one spatial axis.
+struct AxisReach {
+  double extent = 1;  ///< cells, from the first to the last
+  double step = 1;  ///< from one output cell to the next, in input cells; below 1 where it enlarges
+};
+struct LayerReach {
+  std::vector<AxisReach> axes = {};  ///< none: the same cell
+  bool whole = false;                ///< everything
+};
+
 /// A layer that was called.
 template <class T>
 struct LayerCall {
   std::string name;  ///< dotted; empty where nobody entered a scope
   std::string_view kind;
-  const void* layer;
   const Value<T>& input;
   const Value<T>& output;
+  LayerReach reach = {};
+  bool has_parts = false;  ///< it called other layers, which were observed before it
 };
 
 template <class T>
@@ -74,6 +85,9 @@ class Pass {
   static Pass training(const Key& key) { return Pass(key); }
 
   bool is_training() const { return key_.has_value(); }
+
+  /// Whether somebody watches.
+  bool is_observed() const { return static_cast<bool>(observer_); }
 
   // --- Masks -----------------------------------------------------------------------------------
 
@@ -135,15 +149,24 @@ class Pass {
     Pass& pass_;
     std::size_t before_;
   };
+  /// The dotted name so far.
+  const std::string& scope() const { return scope_; }
   [[nodiscard]] Scope enter(std::string_view name) { return Scope(*this, name); }
 
-  /// For layers: says that `layer` was called, and gives its output back.
+  /// For layers: says that one was called, and gives its output back.
   Value<T> observed(std::string_view kind,
-                    const void* layer,
                     const Value<T>& input,
-                    Value<T> output) const {
+                    Value<T> output,
+                    const LayerReach& reach = {}) const {
     if (observer_) {
-      observer_({scope_, kind, layer, input, output});
+      observer_({scope_, kind, input, output, reach, false});
+    }
+    return output;
+  }
+  /// The same of a layer that is made of others.
+  Value<T> observed_whole(std::string_view kind, const Value<T>& input, Value<T> output) const {
+    if (observer_) {
+      observer_({scope_, kind, input, output, {}, true});
     }
     return output;
   }

@@ -39,11 +39,24 @@
 
 namespace fenestra::nn {
 
+/// How a parameter begins, for `initialise`.
+struct Initial {
+  enum class Draw {
+    none,      ///< as it is
+    constant,  ///< `scale` everywhere
+    uniform,   ///< on [-scale, scale)
+    normal,    ///< with standard deviation `scale`
+  };
+  Draw draw = Draw::none;
+  double scale = 0;
+};
+
 /// Numbers that are trained.
 template <class T>
 struct Parameter {
   using Scalar = T;
   Value<T> value;
+  Initial initial = {};
 };
 
 /// Numbers that are kept, and that training may replace (see Pass::update), but that have no
@@ -281,7 +294,12 @@ struct SlotWalk<std::pair<A, B>> {
 // What is there or not has the name of its place.
 template <class Pointer, class F>
 void walk_pointed(Pointer& pointer, std::string& name, F& f) {
-  if (pointer) {
+  if (!pointer) {
+    return;
+  }
+  if constexpr (std::is_const_v<Pointer>) {
+    visit_slots(std::as_const(*pointer), name, f);
+  } else {
     visit_slots(*pointer, name, f);
   }
 }
