@@ -326,7 +326,7 @@ template <class T>
 Index Loader<T>::batches_per_epoch() const {
   const Index count = state_->per_epoch;
   const Index batch = state_->options.batch;
-  return state_->options.drop_last ? count / batch : (count + batch - 1) / batch;
+  return state_->options.drop_last ? count / batch : (count - 1) / batch + 1;
 }
 
 template <class T>

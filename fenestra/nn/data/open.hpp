@@ -14,10 +14,10 @@ namespace fenestra::nn {
 
 struct OpenOptions {
   Split split = Split::train;
-  Shape size = {};   ///< spatial extents, for folders and generated data; empty: theirs
-  int channels = 0;  ///< 1 or 3, for folders and shapes; 0: theirs
-  Index count = 0;   ///< samples, for generated data; 0: 2000 to learn from, 400 held out
-  HeldOut held_out;  ///< for sources without parts; its seed is also that of generated data
+  Shape size = {};        ///< spatial extents, for folders and generated data; empty: theirs
+  int channels = 0;       ///< 1 or 3, for folders and shapes; 0: theirs
+  Index count = 0;        ///< samples, for generated data; 0: 2000 to learn from, 400 held out
+  HeldOut held_out = {};  ///< for sources without parts; its seed is also that of generated data
 };
 
 /// A kind of dataset that `open_dataset` knows.
