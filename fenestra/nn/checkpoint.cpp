@@ -19,8 +19,9 @@ namespace {
 
 const std::string kPrefix = "fenestra.training.";
 const std::string kChecksum = kPrefix + "checksum";
+// Names that begin so are not of the model: whoever reads the file as one leaves them out.
 const std::string kOptimiser = "optimiser.";
-const std::string kAverage = "average.";
+const std::string kAverage = "optimiser.average.";
 
 // --- The checksum ------------------------------------------------------------------------------
 
@@ -200,7 +201,13 @@ void TrainerCore<T>::save(const std::filesystem::path& path) const {
   const auto say_number = [&](const char* key, double value) {
     say(key, detail::number_text(value));
   };
+  metadata["fenestra.format"] = "1";
   metadata["fenestra.version"] = fenestra::version;
+  if (s.parts.describe) {
+    if (const std::optional<std::string> architecture = s.parts.describe()) {
+      metadata["fenestra.architecture"] = *architecture;
+    }
+  }
   say("loss", s.own_loss ? "own" : s.options.loss);
   say("optimiser", s.options.optimiser);
   say("schedule", s.options.schedule);

@@ -163,7 +163,7 @@ TEST_F(Checkpoint, EveryTensorHasAName) {
                            "optimiser.steps",
                            "optimiser.mean.norm.gamma",
                            "optimiser.square.weight",
-                           "average.bias"}) {
+                           "optimiser.average.bias"}) {
     EXPECT_NE(file.find(name), nullptr) << name;
   }
   EXPECT_EQ(file.find("optimiser.mean.norm.mean"), nullptr);

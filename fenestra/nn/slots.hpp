@@ -126,9 +126,10 @@ constexpr std::string_view last_identifier(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-/// The name of member i of an aggregate.
+/// The name of member i of an aggregate. Only while compiling: without optimisation a program would
+/// ask for the address.
 template <class S, std::size_t i>
-constexpr std::string_view member_name() {
+consteval std::string_view member_name() {
   constexpr auto pointer = &std::get<i>(members_of(Imagined<S>::instance.object));
   return last_identifier(address_text<Address<decltype(pointer)>{pointer}>());
 }

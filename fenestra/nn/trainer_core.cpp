@@ -104,7 +104,7 @@ template <KernelScalar T>
 std::vector<Slot<T>> TrainerCore<T>::State::slots() const {
   std::vector<Slot<T>> all = parts.slots();
   for (const Slot<T>& slot : all) {
-    if (slot.name.starts_with("optimiser.") || slot.name.starts_with("average.")) {
+    if (slot.name.starts_with("optimiser.")) {
       throw Error(ErrorCode::bad_problem,
                   "trainer: the model has a slot " + slot.name +
                       ", a name that checkpoints use for the optimiser\n  fix: another name for "

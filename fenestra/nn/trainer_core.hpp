@@ -108,6 +108,8 @@ class FENESTRA_API TrainerCore {
     std::function<std::vector<Slot<T>>()> slots;
     std::function<Value<T>(const Value<T>& x, Pass<T>& pass)> forward;
     LossFunction<T> loss = {};  ///< instead of the one of the options
+    /// What the model is made of, for files; nothing where it cannot say.
+    std::function<std::optional<std::string>()> describe = {};
   };
 
   TrainerCore(Parts parts, const TrainerOptions& options);
