@@ -34,8 +34,9 @@ demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits
 parity:  ## compare every operator with torch on 8,000 random problems, and Python's functions
 	@scripts/install-packages peers
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
-	cmake --build --preset $(PRESET) --target parity_cases fenestra_python_package
+	cmake --build --preset $(PRESET) --target parity_cases training_cases fenestra_python_package
 	/usr/bin/python3 tests/parity/parity.py $(BUILD)/parity_cases
+	/usr/bin/python3 tests/parity/training.py $(BUILD)/training_cases
 	ctest --preset $(PRESET) -R '^python\.(torch|overhead)$$'
 
 bench: bench-build  ## time against oneDNN and torch, tens of minutes; QUICK=1: a subset in two

@@ -30,4 +30,7 @@ string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 configure_file(cmake/fenestra.pc.in "${PROJECT_BINARY_DIR}/fenestra.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/fenestra.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
+# Where `digits_dataset` looks, seen from the library.
+install(DIRECTORY data/digits DESTINATION "${CMAKE_INSTALL_DATADIR}/fenestra")
+
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -1,7 +1,7 @@
 // Fuzzes the problem strings of every operator: what is refused is refused with an error, and what
 // is accepted prints, parses back, compares and hashes equal, and can be described.
 #include <fenestra/base/error.hpp>
-#include <fenestra/check/nearest.hpp>
+#include <fenestra/base/nearest.hpp>
 #include <fenestra/ops/list.hpp>
 #include <fenestra/spec/describe.hpp>
 
@@ -90,6 +90,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < names.size(); ++i) {
     names[i] = kParsers[i].name;
   }
-  fenestra::check::unknown_name("operator", line.op, names);
+  fenestra::unknown_name("operator", line.op, names);
   return 0;
 }

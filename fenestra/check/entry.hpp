@@ -2,8 +2,8 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/base/nearest.hpp>
 #include <fenestra/check/law.hpp>
-#include <fenestra/check/nearest.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/describe.hpp>

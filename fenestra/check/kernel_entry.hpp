@@ -11,7 +11,7 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
-#include <fenestra/check/nearest.hpp>
+#include <fenestra/base/nearest.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/random.hpp>
 

@@ -113,7 +113,7 @@ graph::Report report_of(const ExplainModelOptions& options) {
   if (options.model == nn::ResNet18::name) {
     return report_of<nn::ResNet18, T>(options);
   }
-  throw Error(ErrorCode::unknown_model, check::unknown_name("model", options.model, kModels));
+  throw Error(ErrorCode::unknown_model, unknown_name("model", options.model, kModels));
 }
 
 // For programs.

@@ -99,7 +99,7 @@ void require_command(const std::vector<std::string>& arguments,
         return;
       }
     }
-    throw UsageError("there is no command \"" + word + "\"" + check::did_you_mean(word, commands));
+    throw UsageError("there is no command \"" + word + "\"" + did_you_mean(word, commands));
   }
 }
 

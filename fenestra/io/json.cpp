@@ -79,8 +79,11 @@ std::string json_string(std::string_view text) {
   return out + '"';
 }
 
-JsonReader::JsonReader(std::string_view text, std::string_view file, std::uint64_t offset)
-    : text_(text), file_(file), offset_(offset) {}
+JsonReader::JsonReader(std::string_view text,
+                       std::string_view file,
+                       std::uint64_t offset,
+                       int most_nested)
+    : text_(text), file_(file), offset_(offset), most_nested_(most_nested) {}
 
 char JsonReader::peek() {
   while (at_ < text_.size() && std::string_view(" \t\n\r").find(text_[at_]) != text_.npos) {
@@ -107,10 +110,10 @@ void JsonReader::take(char c, std::string_view expected) {
 }
 
 void JsonReader::nest() {
-  if (++depth_ > kMostNested) {
+  if (++depth_ > most_nested_) {
     refuse(file_,
            offset_ + at_,
-           "at most " + std::to_string(kMostNested) + " levels of nesting",
+           "at most " + std::to_string(most_nested_) + " levels of nesting",
            "one more");
   }
 }
@@ -245,6 +248,30 @@ void JsonReader::skip_number() {
     at_ += next_is("+-") ? 1 : 0;
     digits();
   }
+}
+
+double JsonReader::number() {
+  peek();
+  const std::size_t begin = at_;
+  skip_number();
+  double value = 0;
+  const char* end = text_.data() + at_;
+  const auto [stopped, failure] = std::from_chars(text_.data() + begin, end, value);
+  if (failure != std::errc() || stopped != end) {
+    at_ = begin;
+    refuse_here("a number within the range of a double");
+  }
+  return value;
+}
+
+bool JsonReader::boolean() {
+  for (const std::string_view word : {"true", "false"}) {
+    if (peek() == word[0] && text_.substr(at_, word.size()) == word) {
+      at_ += word.size();
+      return word == "true";
+    }
+  }
+  refuse_here("true or false");
 }
 
 void JsonReader::skip() {

@@ -26,7 +26,10 @@ class JsonReader {
 
   /// `file` and the offset of the text in it are for messages. The text must be UTF-8 and outlive
   /// the reader.
-  JsonReader(std::string_view text, std::string_view file, std::uint64_t offset);
+  JsonReader(std::string_view text,
+             std::string_view file,
+             std::uint64_t offset,
+             int most_nested = kMostNested);
 
   /// `member` reads the value of each key.
   void object(const std::function<void(const std::string& key)>& member);
@@ -34,6 +37,11 @@ class JsonReader {
   void array(const std::function<void()>& element);
   std::string string();
   std::uint64_t whole_number();
+  /// Any number that a double can come near.
+  double number();
+  bool boolean();
+  /// The first character of the next value, which says what it is; 0 at the end.
+  char next() { return peek(); }
   /// Any value: checked and dropped.
   void skip();
   /// Nothing may follow but white space.
@@ -54,6 +62,7 @@ class JsonReader {
   std::string_view text_;
   std::string_view file_;
   std::uint64_t offset_;
+  int most_nested_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };

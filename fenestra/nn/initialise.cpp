@@ -29,11 +29,10 @@ double fixed_log(double s) {
   return 2 * t * sum + exponent * std::numbers::ln2;
 }
 
-}  // namespace
-
 /// Marsaglia's polar method, of whose two values one is used: a generator without memory of its own
 /// stays a value.
-double standard_normal(Random& random) {
+template <DrawSource S>
+double polar_normal(S& random) {
   for (;;) {
     const double u = random.real();
     const double v = random.real();
@@ -43,5 +42,10 @@ double standard_normal(Random& random) {
     }
   }
 }
+
+}  // namespace
+
+double standard_normal(Random& random) { return polar_normal(random); }
+double standard_normal(KeyDraws& draws) { return polar_normal(draws); }
 
 }  // namespace fenestra::nn

@@ -1,18 +1,21 @@
 // Initial values of weights: the same bits from the same seed on every machine.
 //
-// Drawn from `Random` by arithmetic that IEEE 754 fixes to the last bit; no function of the
-// system's library is involved. Fans follow the weight layouts of convolutions; a matrix (out, in)
-// of a linear layer is one without taps.
+// Drawn from `Random`, or from a `Key` in the order of positions, by arithmetic that IEEE 754 fixes
+// to the last bit; no function of the system's library is involved. Fans follow the weight layouts
+// of convolutions; a matrix (out, in) of a linear layer is one without taps.
 #pragma once
 
 #include <fenestra/base/error.hpp>
 #include <fenestra/base/export.hpp>
+#include <fenestra/base/key.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/scalar.hpp>
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cmath>
+#include <concepts>
+#include <cstdint>
 #include <numbers>
 #include <string>
 
@@ -61,8 +64,26 @@ inline Fans weight_fans(const Shape& shape, Layout layout = Layout::channels_fir
   return fans;
 }
 
+/// What numbers are drawn from: `real()` is uniform on [-1, 1).
+template <class S>
+concept DrawSource = requires(S& source) {
+  { source.real() } -> std::same_as<double>;
+};
+
+/// The numbers of a key, one position after the other.
+class KeyDraws {
+ public:
+  explicit KeyDraws(const Key& key) : key_(key) {}
+  double real() { return 2 * key_.uniform(position_++) - 1; }
+
+ private:
+  Key key_;
+  std::uint64_t position_ = 0;
+};
+
 /// A draw from the standard normal distribution.
 FENESTRA_API double standard_normal(Random& random);
+FENESTRA_API double standard_normal(KeyDraws& draws);
 
 template <class T>
 Tensor<T> zeros(const Shape& shape) {
@@ -74,8 +95,8 @@ Tensor<T> constant(const Shape& shape, double value) {
 }
 
 /// Uniform on [-bound, bound).
-template <class T>
-Tensor<T> uniform(const Shape& shape, Random& random, double bound) {
+template <class T, DrawSource S>
+Tensor<T> uniform(const Shape& shape, S& random, double bound) {
   Tensor<T> w(shape);
   for (T& value : w.mutable_values()) {
     value = from_double<T>(bound * random.real());
@@ -83,8 +104,8 @@ Tensor<T> uniform(const Shape& shape, Random& random, double bound) {
   return w;
 }
 /// Normal with mean 0.
-template <class T>
-Tensor<T> normal(const Shape& shape, Random& random, double deviation) {
+template <class T, DrawSource S>
+Tensor<T> normal(const Shape& shape, S& random, double deviation) {
   Tensor<T> w(shape);
   for (T& value : w.mutable_values()) {
     value = from_double<T>(deviation * standard_normal(random));
@@ -98,17 +119,17 @@ inline double kaiming_deviation(const Shape& shape, const KaimingOptions& option
   const Index fan = options.fan == Fan::in ? fans.in : fans.out;
   return fan == 0 ? 0 : options.gain / std::sqrt(static_cast<double>(fan));
 }
-template <class T>
-Tensor<T> kaiming_uniform(const Shape& shape, Random& random, const KaimingOptions& options = {}) {
+template <class T, DrawSource S>
+Tensor<T> kaiming_uniform(const Shape& shape, S& random, const KaimingOptions& options = {}) {
   return uniform<T>(shape, random, std::sqrt(3.0) * kaiming_deviation(shape, options));
 }
-template <class T>
-Tensor<T> kaiming_normal(const Shape& shape, Random& random, const KaimingOptions& options = {}) {
+template <class T, DrawSource S>
+Tensor<T> kaiming_normal(const Shape& shape, S& random, const KaimingOptions& options = {}) {
   return normal<T>(shape, random, kaiming_deviation(shape, options));
 }
 /// Uniform on +-gain * sqrt(6/(fan in + fan out)).
-template <class T>
-Tensor<T> xavier_uniform(const Shape& shape, Random& random, const XavierOptions& options = {}) {
+template <class T, DrawSource S>
+Tensor<T> xavier_uniform(const Shape& shape, S& random, const XavierOptions& options = {}) {
   const Fans fans = weight_fans(shape, options.layout);
   const double total = static_cast<double>(fans.in) + static_cast<double>(fans.out);
   return uniform<T>(shape, random, total == 0 ? 0 : options.gain * std::sqrt(6.0 / total));

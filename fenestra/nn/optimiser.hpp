@@ -1,4 +1,5 @@
-// Optimisers on trees of tensors (see ops/tree.hpp): stochastic gradient descent, Adam, AdamW.
+// Optimisers on trees of tensors (see engine/tree.hpp): stochastic gradient descent, Adam, AdamW,
+// RMSprop, Lion, LAMB. Any of them behind one type: any_optimiser.hpp.
 //
 // `step` changes the parameters in place; a parameter that shares its storage (with a tape that
 // still lives, say) gets storage of its own first; a step that throws has changed nothing. The
@@ -7,12 +8,16 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/engine/tree.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +41,30 @@ struct AdamOptions {
   bool decoupled = false;   ///< AdamW: shrinks w by rate * weight_decay instead
 };
 
+struct RmsPropOptions {
+  double rate = 0.01;       ///< learning rate
+  double smoothing = 0.99;  ///< of the mean square, 0 <= smoothing < 1
+  double epsilon = 1e-8;
+  double momentum = 0;      ///< 0 <= momentum < 1
+  bool centred = false;     ///< divides by the deviation instead of the root of the mean square
+  double weight_decay = 0;  ///< adds weight_decay * w to the gradient
+};
+
+struct LionOptions {
+  double rate = 1e-4;  ///< learning rate, the size of every change
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0;  ///< shrinks w by rate * weight_decay
+};
+
+struct LambOptions {
+  double rate = 0.001;  ///< learning rate
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0.01;  ///< adds weight_decay * w to the direction
+};
+
 namespace detail {
 
 // The updates of one tensor of n elements, compiled for float and double in optimiser.cpp.
@@ -47,6 +76,24 @@ void sgd_kernel(T* w, const T* w_bar, T* velocity, Index n, const SgdOptions& op
 template <KernelScalar T>
 void adam_kernel(
     T* w, const T* w_bar, T* mean, T* square, Index n, const AdamOptions& options, Index step);
+
+/// `momentum` is null where the option is 0, `mean` where nothing is centred.
+template <KernelScalar T>
+void rmsprop_kernel(
+    T* w, const T* w_bar, T* square, T* mean, T* momentum, Index n, const RmsPropOptions& options);
+template <KernelScalar T>
+void lion_kernel(T* w, const T* w_bar, T* mean, Index n, const LionOptions& options);
+/// `step` counts from 1. `partial` has room for lamb_partials(n) numbers.
+template <KernelScalar T>
+void lamb_kernel(T* w,
+                 const T* w_bar,
+                 T* mean,
+                 T* square,
+                 Index n,
+                 const LambOptions& options,
+                 Index step,
+                 double* partial);
+FENESTRA_API Index lamb_partials(Index n);
 
 inline void require_option(std::string_view optimiser,
                            std::string_view option,
@@ -60,6 +107,28 @@ inline void require_option(std::string_view optimiser,
   }
 }
 
+inline void require_rate(std::string_view optimiser, double rate) {
+  require_option(optimiser, "rate", rate, std::isfinite(rate) && rate >= 0, "rate >= 0");
+}
+inline void require_fraction(std::string_view optimiser, std::string_view option, double value) {
+  require_option(optimiser,
+                 option,
+                 value,
+                 value >= 0 && value < 1,
+                 "0 <= " + std::string(option) + " < 1");
+}
+inline void require_epsilon(std::string_view optimiser, double epsilon) {
+  require_option(
+      optimiser, "epsilon", epsilon, std::isfinite(epsilon) && epsilon > 0, "epsilon > 0");
+}
+inline void require_decay(std::string_view optimiser, double decay) {
+  require_option(optimiser,
+                 "weight_decay",
+                 decay,
+                 std::isfinite(decay) && decay >= 0,
+                 "weight_decay >= 0");
+}
+
 /// Parameters to write and gradients to read, matched and checked.
 template <KernelScalar T>
 struct Update {
@@ -70,6 +139,17 @@ struct Update {
   Update(std::string_view optimiser, Params& params, const Grads& grads)
       : gradients(tree_flatten(grads)) {
     for_each_tensor(params, [&](Tensor<T>& value) { parameters.push_back(&value); });
+    require_fit(optimiser);
+  }
+  Update(std::string_view optimiser,
+         std::span<Tensor<T>* const> params,
+         std::span<const Tensor<T>> grads)
+      : parameters(params.begin(), params.end()), gradients(grads.begin(), grads.end()) {
+    require_fit(optimiser);
+  }
+
+  /// One gradient for each parameter, shaped as it is.
+  void require_fit(std::string_view optimiser) const {
     if (parameters.size() != gradients.size()) {
       throw Error(std::string(optimiser),
                   {.code = ErrorCode::shape_mismatch,
@@ -139,16 +219,50 @@ struct Update {
 
 }  // namespace detail
 
-/// What an optimiser remembers between steps; to be stored and restored with the parameters.
+/// What an optimiser remembers between steps; to be stored and restored with the parameters. Each
+/// names its parts, in one order, for files.
 template <class T>
 struct SgdState {
   std::vector<Tensor<T>> velocity = {};  ///< empty before the first step and without momentum
+
+  template <class F>
+  void parts(F&& f) {
+    f("velocity", velocity);
+  }
 };
 template <class T>
 struct AdamState {
   Index steps = 0;
   std::vector<Tensor<T>> mean = {};    ///< of the gradients
   std::vector<Tensor<T>> square = {};  ///< mean of their squares
+
+  template <class F>
+  void parts(F&& f) {
+    f("mean", mean);
+    f("square", square);
+  }
+};
+template <class T>
+struct RmsPropState {
+  std::vector<Tensor<T>> square = {};    ///< mean of the squares of the gradients
+  std::vector<Tensor<T>> mean = {};      ///< of the gradients; empty unless centred
+  std::vector<Tensor<T>> velocity = {};  ///< empty without momentum
+
+  template <class F>
+  void parts(F&& f) {
+    f("square", square);
+    f("mean", mean);
+    f("velocity", velocity);
+  }
+};
+template <class T>
+struct LionState {
+  std::vector<Tensor<T>> mean = {};  ///< of the gradients
+
+  template <class F>
+  void parts(F&& f) {
+    f("mean", mean);
+  }
 };
 
 /// v = momentum * v + g, w -= rate * v; with nesterov w -= rate * (g + momentum * v). The first v
@@ -158,16 +272,8 @@ class Sgd {
  public:
   explicit Sgd(const SgdOptions& options = {}) : options_(options) {
     set_rate(options.rate);
-    detail::require_option("sgd",
-                           "momentum",
-                           options.momentum,
-                           options.momentum >= 0 && options.momentum < 1,
-                           "0 <= momentum < 1");
-    detail::require_option("sgd",
-                           "weight_decay",
-                           options.weight_decay,
-                           std::isfinite(options.weight_decay) && options.weight_decay >= 0,
-                           "weight_decay >= 0");
+    detail::require_fraction("sgd", "momentum", options.momentum);
+    detail::require_decay("sgd", options.weight_decay);
     detail::require_option("sgd",
                            "momentum",
                            options.momentum,
@@ -177,7 +283,7 @@ class Sgd {
 
   const SgdOptions& options() const { return options_; }
   void set_rate(double rate) {
-    detail::require_option("sgd", "rate", rate, std::isfinite(rate) && rate >= 0, "rate >= 0");
+    detail::require_rate("sgd", rate);
     options_.rate = rate;
   }
   const SgdState<T>& state() const { return state_; }
@@ -186,7 +292,9 @@ class Sgd {
   /// One update of all parameters by their gradients: two trees with equal shapes in equal places.
   template <Tree Params, Tree Grads>
   void step(Params& params, const Grads& grads) {
-    const detail::Update<T> update("sgd", params, grads);
+    step(detail::Update<T>("sgd", params, grads));
+  }
+  void step(const detail::Update<T>& update) {
     const bool first = state_.velocity.empty();
     if (options_.momentum > 0) {
       update.fit("sgd", state_.velocity);
@@ -212,25 +320,15 @@ class Adam {
  public:
   explicit Adam(const AdamOptions& options = {}) : options_(options) {
     set_rate(options.rate);
-    detail::require_option(
-        "adam", "beta1", options.beta1, options.beta1 >= 0 && options.beta1 < 1, "0 <= beta1 < 1");
-    detail::require_option(
-        "adam", "beta2", options.beta2, options.beta2 >= 0 && options.beta2 < 1, "0 <= beta2 < 1");
-    detail::require_option("adam",
-                           "epsilon",
-                           options.epsilon,
-                           std::isfinite(options.epsilon) && options.epsilon > 0,
-                           "epsilon > 0");
-    detail::require_option("adam",
-                           "weight_decay",
-                           options.weight_decay,
-                           std::isfinite(options.weight_decay) && options.weight_decay >= 0,
-                           "weight_decay >= 0");
+    detail::require_fraction("adam", "beta1", options.beta1);
+    detail::require_fraction("adam", "beta2", options.beta2);
+    detail::require_epsilon("adam", options.epsilon);
+    detail::require_decay("adam", options.weight_decay);
   }
 
   const AdamOptions& options() const { return options_; }
   void set_rate(double rate) {
-    detail::require_option("adam", "rate", rate, std::isfinite(rate) && rate >= 0, "rate >= 0");
+    detail::require_rate("adam", rate);
     options_.rate = rate;
   }
   const AdamState<T>& state() const { return state_; }
@@ -239,7 +337,9 @@ class Adam {
   /// One update of all parameters by their gradients: two trees with equal shapes in equal places.
   template <Tree Params, Tree Grads>
   void step(Params& params, const Grads& grads) {
-    const detail::Update<T> update("adam", params, grads);
+    step(detail::Update<T>("adam", params, grads));
+  }
+  void step(const detail::Update<T>& update) {
     update.fit("adam", state_.mean);
     update.fit("adam", state_.square);
     update.make_writable({&state_.mean, &state_.square});
@@ -267,5 +367,155 @@ Adam<T> adamw(AdamOptions options = {.weight_decay = 0.01}) {
   options.decoupled = true;
   return Adam<T>(options);
 }
+
+/// s = smoothing * s + (1 - smoothing) g^2, d = g/(sqrt(s) + epsilon), w -= rate * d; centred, s is
+/// reduced by the square of the equally smoothed g. With momentum v = momentum * v + d, w -= rate *
+/// v.
+template <KernelScalar T>
+class RmsProp {
+ public:
+  explicit RmsProp(const RmsPropOptions& options = {}) : options_(options) {
+    set_rate(options.rate);
+    detail::require_fraction("rmsprop", "smoothing", options.smoothing);
+    detail::require_fraction("rmsprop", "momentum", options.momentum);
+    detail::require_epsilon("rmsprop", options.epsilon);
+    detail::require_decay("rmsprop", options.weight_decay);
+  }
+
+  const RmsPropOptions& options() const { return options_; }
+  void set_rate(double rate) {
+    detail::require_rate("rmsprop", rate);
+    options_.rate = rate;
+  }
+  const RmsPropState<T>& state() const { return state_; }
+  void restore(RmsPropState<T> state) { state_ = std::move(state); }
+
+  /// One update of all parameters by their gradients: two trees with equal shapes in equal places.
+  template <Tree Params, Tree Grads>
+  void step(Params& params, const Grads& grads) {
+    step(detail::Update<T>("rmsprop", params, grads));
+  }
+  void step(const detail::Update<T>& update) {
+    update.fit("rmsprop", state_.square);
+    if (options_.centred) {
+      update.fit("rmsprop", state_.mean);
+    }
+    if (options_.momentum > 0) {
+      update.fit("rmsprop", state_.velocity);
+    }
+    update.make_writable({&state_.square, &state_.mean, &state_.velocity});
+    for (std::size_t i = 0; i < update.parameters.size(); ++i) {
+      Tensor<T>& w = *update.parameters[i];
+      detail::rmsprop_kernel(w.mutable_data(),
+                             update.gradients[i].data(),
+                             state_.square[i].mutable_data(),
+                             options_.centred ? state_.mean[i].mutable_data() : nullptr,
+                             options_.momentum > 0 ? state_.velocity[i].mutable_data() : nullptr,
+                             w.size(),
+                             options_);
+    }
+  }
+
+ private:
+  RmsPropOptions options_;
+  RmsPropState<T> state_;
+};
+
+/// w -= rate * (sign(beta1 m + (1 - beta1) g) + weight_decay * w), then m = beta2 m + (1 - beta2)
+/// g.
+template <KernelScalar T>
+class Lion {
+ public:
+  explicit Lion(const LionOptions& options = {}) : options_(options) {
+    set_rate(options.rate);
+    detail::require_fraction("lion", "beta1", options.beta1);
+    detail::require_fraction("lion", "beta2", options.beta2);
+    detail::require_decay("lion", options.weight_decay);
+  }
+
+  const LionOptions& options() const { return options_; }
+  void set_rate(double rate) {
+    detail::require_rate("lion", rate);
+    options_.rate = rate;
+  }
+  const LionState<T>& state() const { return state_; }
+  void restore(LionState<T> state) { state_ = std::move(state); }
+
+  /// One update of all parameters by their gradients: two trees with equal shapes in equal places.
+  template <Tree Params, Tree Grads>
+  void step(Params& params, const Grads& grads) {
+    step(detail::Update<T>("lion", params, grads));
+  }
+  void step(const detail::Update<T>& update) {
+    update.fit("lion", state_.mean);
+    update.make_writable({&state_.mean});
+    for (std::size_t i = 0; i < update.parameters.size(); ++i) {
+      Tensor<T>& w = *update.parameters[i];
+      detail::lion_kernel(w.mutable_data(),
+                          update.gradients[i].data(),
+                          state_.mean[i].mutable_data(),
+                          w.size(),
+                          options_);
+    }
+  }
+
+ private:
+  LionOptions options_;
+  LionState<T> state_;
+};
+
+/// The direction of Adam and weight_decay * w, d, scaled for each tensor by |w|/|d| (1 where one of
+/// them is zero): w -= rate * |w|/|d| * d.
+template <KernelScalar T>
+class Lamb {
+ public:
+  explicit Lamb(const LambOptions& options = {}) : options_(options) {
+    set_rate(options.rate);
+    detail::require_fraction("lamb", "beta1", options.beta1);
+    detail::require_fraction("lamb", "beta2", options.beta2);
+    detail::require_epsilon("lamb", options.epsilon);
+    detail::require_decay("lamb", options.weight_decay);
+  }
+
+  const LambOptions& options() const { return options_; }
+  void set_rate(double rate) {
+    detail::require_rate("lamb", rate);
+    options_.rate = rate;
+  }
+  const AdamState<T>& state() const { return state_; }
+  void restore(AdamState<T> state) { state_ = std::move(state); }
+
+  /// One update of all parameters by their gradients: two trees with equal shapes in equal places.
+  template <Tree Params, Tree Grads>
+  void step(Params& params, const Grads& grads) {
+    step(detail::Update<T>("lamb", params, grads));
+  }
+  void step(const detail::Update<T>& update) {
+    update.fit("lamb", state_.mean);
+    update.fit("lamb", state_.square);
+    update.make_writable({&state_.mean, &state_.square});
+    Index partials = 0;
+    for (const Tensor<T>* parameter : update.parameters) {
+      partials = std::max(partials, detail::lamb_partials(parameter->size()));
+    }
+    std::vector<double> partial(static_cast<std::size_t>(partials));
+    ++state_.steps;
+    for (std::size_t i = 0; i < update.parameters.size(); ++i) {
+      Tensor<T>& w = *update.parameters[i];
+      detail::lamb_kernel(w.mutable_data(),
+                          update.gradients[i].data(),
+                          state_.mean[i].mutable_data(),
+                          state_.square[i].mutable_data(),
+                          w.size(),
+                          options_,
+                          state_.steps,
+                          partial.data());
+    }
+  }
+
+ private:
+  LambOptions options_;
+  AdamState<T> state_;
+};
 
 }  // namespace fenestra::nn

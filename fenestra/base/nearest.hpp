@@ -1,13 +1,15 @@
-// The name somebody probably meant: for messages only, nothing is ever corrected silently.
+// The name somebody probably meant: for messages only, nothing is ever corrected silently. Not
+// installed.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace fenestra::check {
+namespace fenestra {
 
 /// Insertions, deletions and replacements that turn `a` into `b`.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -71,4 +73,4 @@ std::string unknown_name(std::string_view kind, std::string_view typed, const Na
          did_you_mean(typed, names) + "\n  fix: one of " + known;
 }
 
-}  // namespace fenestra::check
+}  // namespace fenestra

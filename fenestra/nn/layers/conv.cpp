@@ -1,0 +1,276 @@
+// Convolution, transposed convolution and linear layers.
+#include <fenestra/nn/initialise.hpp>
+#include <fenestra/nn/layers/conv.hpp>
+#include <fenestra/nn/layers/fields.hpp>
+#include <fenestra/ops/conv/conv.hpp>
+#include <fenestra/ops/conv_transpose/conv_transpose.hpp>
+#include <fenestra/ops/matmul/matmul.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace fenestra::nn {
+
+template <class A>
+void list_fields(const ConvSettings&, A&& a) {
+  using S = ConvSettings;
+  a("kernel", &S::kernel);
+  a("stride", &S::stride);
+  a("padding", &S::padding);
+  a("dilation", &S::dilation);
+  a("groups", &S::groups);
+  a("bias", &S::bias);
+}
+template <class A>
+void list_fields(const ConvTransposeSettings&, A&& a) {
+  using S = ConvTransposeSettings;
+  a("kernel", &S::kernel);
+  a("stride", &S::stride);
+  a("padding", &S::padding);
+  a("dilation", &S::dilation);
+  a("output_padding", &S::output_padding);
+  a("groups", &S::groups);
+  a("bias", &S::bias);
+}
+template <class A>
+void list_fields(const LinearSettings&, A&& a) {
+  a("bias", &LinearSettings::bias);
+}
+
+namespace {
+
+/// A kernel of one number is of two axes: what most networks look at are pictures.
+int spatial_rank(const PerAxis& kernel) { return kernel.is_scalar() ? 2 : kernel.count; }
+
+[[noreturn]] void refuse(std::string_view kind,
+                         ErrorCode code,
+                         const std::string& got,
+                         const std::string& fix) {
+  throw Error(std::string(kind),
+              {.code = code},
+              "layer \"" + std::string(kind) + "\": " + got + "\n  fix: " + fix);
+}
+
+void require_channels(std::string_view kind, Index in, Index out, Index groups) {
+  if (in < 1 || out < 1) {
+    refuse(kind,
+           ErrorCode::invalid_extent,
+           "in = " + std::to_string(in) + ", out = " + std::to_string(out),
+           "at least 1 of each");
+  }
+  if (groups < 1 || in % groups != 0 || out % groups != 0) {
+    refuse(kind,
+           groups < 1 ? ErrorCode::invalid_groups : ErrorCode::channels_not_divisible,
+           "in = " + std::to_string(in) + ", out = " + std::to_string(out) +
+               ", groups = " + std::to_string(groups),
+           "groups that divide both");
+  }
+}
+
+/// (first, second, kernel...), of zeros.
+template <class T>
+Tensor<T> zero_weight(std::string_view kind, Index first, Index second, const PerAxis& kernel) {
+  Shape shape{first, second};
+  for (int axis = 0; axis < spatial_rank(kernel); ++axis) {
+    if (kernel[axis] < 1 || !kernel.is_given()) {
+      refuse(kind,
+             ErrorCode::invalid_kernel,
+             "kernel = " + std::to_string(kernel[axis]) + " on axis " + std::to_string(axis),
+             "at least 1");
+    }
+    shape.push_back(kernel[axis]);
+  }
+  return Tensor<T>(shape);
+}
+
+/// Keeps the variance of activations through rectifiers: deviation sqrt(2/fan in).
+Initial kaiming(double fan_in) { return {Initial::Draw::uniform, std::sqrt(6 / fan_in)}; }
+
+template <class T>
+std::optional<Parameter<T>> zero_bias(bool has_bias, Index out) {
+  if (!has_bias) {
+    return std::nullopt;
+  }
+  return Parameter<T>{Tensor<T>(Shape{out}), {Initial::Draw::constant, 0}};
+}
+
+Description described(std::string_view kind, Index in, Index out) {
+  Description result = Description::of_layer(kind);
+  result.add("in", to_description(in));
+  result.add("out", to_description(out));
+  return result;
+}
+
+double taps_of(const Shape& weight) {
+  double taps = 1;
+  for (int axis = 2; axis < weight.rank(); ++axis) {
+    taps *= static_cast<double>(weight[axis]);
+  }
+  return taps;
+}
+
+}  // namespace
+
+// --- conv --------------------------------------------------------------------------------------
+
+template <class T>
+BasicConv<T>::BasicConv(Index in, Index out, const ConvSettings& settings)
+    : in_(in), out_(out), settings_(settings) {
+  require_channels(kind, in, out, settings.groups);
+  const Tensor<T> w = zero_weight<T>(kind, out, in / settings.groups, settings.kernel);
+  const double fan_in = static_cast<double>(in / settings.groups) * taps_of(w.shape());
+  weight = {w, kaiming(fan_in)};
+  bias = zero_bias<T>(settings.bias, out);
+}
+
+template <class T>
+Value<T> BasicConv<T>::operator()(const Value<T>& x) const {
+  const ConvOptions options{.stride = settings_.stride,
+                            .padding = settings_.padding,
+                            .dilation = settings_.dilation,
+                            .groups = settings_.groups};
+  return bias ? conv(x, weight.value, bias->value, options) : conv(x, weight.value, options);
+}
+
+template <class T>
+Value<T> BasicConv<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
+  Value<T> y = (*this)(x);
+  if (!pass.is_observed()) {
+    return y;
+  }
+  LayerReach reach;
+  for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
+    const Index extent = (settings_.kernel[axis] - 1) * settings_.dilation[axis] + 1;
+    reach.axes.push_back(
+        {static_cast<double>(extent), static_cast<double>(settings_.stride[axis])});
+  }
+  return pass.observed(kind, x, std::move(y), reach);
+}
+
+template <class T>
+Description BasicConv<T>::describe() const {
+  Description result = described(kind, in_, out_);
+  add_fields(result, settings_);
+  return result;
+}
+
+template <class T>
+BasicConv<T> BasicConv<T>::build(const Description& description) {
+  FieldReader reader(description);
+  const Index in = reader.needed<Index>("in");
+  const Index out = reader.needed<Index>("out");
+  const auto settings = reader.options<ConvSettings>();
+  reader.finish();
+  return BasicConv(in, out, settings);
+}
+
+// --- conv_transpose ----------------------------------------------------------------------------
+
+template <class T>
+BasicConvTranspose<T>::BasicConvTranspose(Index in,
+                                          Index out,
+                                          const ConvTransposeSettings& settings)
+    : in_(in), out_(out), settings_(settings) {
+  require_channels(kind, in, out, settings.groups);
+  const Tensor<T> w = zero_weight<T>(kind, in, out / settings.groups, settings.kernel);
+  // Of the taps, one in stride meets a cell of the output.
+  double fan_in = static_cast<double>(in / settings.groups) * taps_of(w.shape());
+  for (int axis = 0; axis < spatial_rank(settings.kernel); ++axis) {
+    fan_in /= static_cast<double>(
+        std::max<Index>(1, std::min(settings.stride[axis], settings.kernel[axis])));
+  }
+  weight = {w, kaiming(fan_in)};
+  bias = zero_bias<T>(settings.bias, out);
+}
+
+template <class T>
+Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x) const {
+  const ConvTransposeOptions options{.stride = settings_.stride,
+                                     .padding = settings_.padding,
+                                     .dilation = settings_.dilation,
+                                     .output_padding = settings_.output_padding,
+                                     .groups = settings_.groups};
+  return bias ? conv_transpose(x, weight.value, bias->value, options)
+              : conv_transpose(x, weight.value, options);
+}
+
+template <class T>
+Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
+  Value<T> y = (*this)(x);
+  if (!pass.is_observed()) {
+    return y;
+  }
+  LayerReach reach;
+  for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
+    const Index stride = settings_.stride[axis];
+    const Index extent = (settings_.kernel[axis] - 1) * settings_.dilation[axis] + 1;
+    reach.axes.push_back(
+        {static_cast<double>((extent + stride - 1) / stride), 1.0 / static_cast<double>(stride)});
+  }
+  return pass.observed(kind, x, std::move(y), reach);
+}
+
+template <class T>
+Description BasicConvTranspose<T>::describe() const {
+  Description result = described(kind, in_, out_);
+  add_fields(result, settings_);
+  return result;
+}
+
+template <class T>
+BasicConvTranspose<T> BasicConvTranspose<T>::build(const Description& description) {
+  FieldReader reader(description);
+  const Index in = reader.needed<Index>("in");
+  const Index out = reader.needed<Index>("out");
+  const auto settings = reader.options<ConvTransposeSettings>();
+  reader.finish();
+  return BasicConvTranspose(in, out, settings);
+}
+
+// --- linear ------------------------------------------------------------------------------------
+
+template <class T>
+BasicLinear<T>::BasicLinear(Index in, Index out, const LinearSettings& settings)
+    : in_(in), out_(out), settings_(settings) {
+  require_channels(kind, in, out, 1);
+  weight = {Tensor<T>(Shape{out, in}), kaiming(static_cast<double>(in))};
+  bias = zero_bias<T>(settings.bias, out);
+}
+
+template <class T>
+Value<T> BasicLinear<T>::operator()(const Value<T>& x) const {
+  return bias ? linear(x, weight.value, bias->value) : linear(x, weight.value);
+}
+
+template <class T>
+Value<T> BasicLinear<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
+  return pass.observed(kind, x, (*this)(x), {.whole = true});
+}
+
+template <class T>
+Description BasicLinear<T>::describe() const {
+  Description result = described(kind, in_, out_);
+  add_fields(result, settings_);
+  return result;
+}
+
+template <class T>
+BasicLinear<T> BasicLinear<T>::build(const Description& description) {
+  FieldReader reader(description);
+  const Index in = reader.needed<Index>("in");
+  const Index out = reader.needed<Index>("out");
+  const auto settings = reader.options<LinearSettings>();
+  reader.finish();
+  return BasicLinear(in, out, settings);
+}
+
+template class BasicConv<float>;
+template class BasicConv<double>;
+template class BasicConvTranspose<float>;
+template class BasicConvTranspose<double>;
+template class BasicLinear<float>;
+template class BasicLinear<double>;
+
+}  // namespace fenestra::nn

@@ -1,0 +1,197 @@
+// The metadata of model files, and the check of their tensors.
+#include <fenestra/base/version.hpp>
+#include <fenestra/nn/model_file.hpp>
+
+#include <map>
+#include <utility>
+
+namespace fenestra::nn {
+
+namespace {
+
+constexpr std::string_view kFormatKey = "fenestra.format";
+constexpr std::string_view kVersionKey = "fenestra.version";
+constexpr std::string_view kArchitectureKey = "fenestra.architecture";
+constexpr std::string_view kNameKey = "fenestra.name";
+constexpr std::string_view kClassesKey = "fenestra.classes";
+constexpr std::string_view kPreprocessingKey = "fenestra.preprocessing";
+constexpr std::string_view kFormat = "1";
+
+[[noreturn]] void refuse(const std::string& file, const std::string& got, const std::string& fix) {
+  throw Error(ErrorCode::bad_file, file + ": " + got + "\n  fix: " + fix);
+}
+
+template <class Numbers>
+Description number_list(const Numbers& numbers) {
+  Description::List list;
+  for (const auto number : numbers) {
+    list.emplace_back(static_cast<double>(number));
+  }
+  return list;
+}
+
+/// A field of a description as a list; empty where it is not there.
+Description::List list_at(const Description& from,
+                          std::string_view name,
+                          const std::string& file,
+                          std::string_view key) {
+  const Description* field = from.find(name);
+  if (field == nullptr) {
+    return {};
+  }
+  if (field->list() == nullptr) {
+    refuse(
+        file, "\"" + std::string(name) + "\" of " + std::string(key) + " is not a list", "a list");
+  }
+  return *field->list();
+}
+
+std::vector<double> numbers_at(const Description& from,
+                               std::string_view name,
+                               const std::string& file) {
+  std::vector<double> numbers;
+  for (const Description& item : list_at(from, name, file, kPreprocessingKey)) {
+    if (item.number() == nullptr) {
+      refuse(file,
+             "\"" + std::string(name) + "\" of " + std::string(kPreprocessingKey) + " has " +
+                 item.text().substr(0, 40),
+             "numbers");
+    }
+    numbers.push_back(*item.number());
+  }
+  return numbers;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += "\n    " + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+namespace detail {
+
+void write_model(const std::filesystem::path& path,
+                 const io::TensorMap& tensors,
+                 const std::optional<Description>& architecture,
+                 const ModelInfo& info) {
+  io::Metadata metadata = info.more;
+  metadata[std::string(kFormatKey)] = kFormat;
+  metadata[std::string(kVersionKey)] = version;
+  if (architecture) {
+    metadata[std::string(kArchitectureKey)] = architecture->text();
+  }
+  if (!info.name.empty()) {
+    metadata[std::string(kNameKey)] = info.name;
+  }
+  if (!info.classes.empty()) {
+    Description::List classes(info.classes.begin(), info.classes.end());
+    metadata[std::string(kClassesKey)] = Description(std::move(classes)).text();
+  }
+  if (info.preprocessing != Preprocessing{}) {
+    Description::Fields fields{{"size", number_list(info.preprocessing.size)},
+                               {"mean", number_list(info.preprocessing.mean)},
+                               {"scale", number_list(info.preprocessing.scale)}};
+    metadata[std::string(kPreprocessingKey)] = Description(std::move(fields)).text();
+  }
+  io::save_safetensors(path, tensors, metadata);
+}
+
+ModelInfo read_info(const io::SafetensorsReader& reader, const std::string& file) {
+  ModelInfo info;
+  for (const auto& [key, value] : reader.metadata()) {
+    if (key == kFormatKey) {
+      if (value != kFormat) {
+        refuse(file,
+               std::string(kFormatKey) + " is \"" + value.substr(0, 40) +
+                   "\", this library reads \"" + std::string(kFormat) + "\"",
+               "a newer library");
+      }
+    } else if (key == kNameKey) {
+      info.name = value;
+    } else if (key == kClassesKey) {
+      const Description classes = Description::parse(value);
+      for (const Description& item :
+           list_at(Description::Fields{{"classes", classes}}, "classes", file, kClassesKey)) {
+        if (item.word() == nullptr) {
+          refuse(file, std::string(kClassesKey) + " has " + item.text().substr(0, 40), "words");
+        }
+        info.classes.push_back(*item.word());
+      }
+    } else if (key == kPreprocessingKey) {
+      const Description all = Description::parse(value);
+      for (const double extent : numbers_at(all, "size", file)) {
+        if (!(extent >= 1 && extent <= 1 << 20)) {
+          refuse(file, "\"size\" has " + Description(extent).text(), "from 1 to 1048576");
+        }
+        info.preprocessing.size.push_back(static_cast<Index>(extent));
+      }
+      info.preprocessing.mean = numbers_at(all, "mean", file);
+      info.preprocessing.scale = numbers_at(all, "scale", file);
+    } else if (key != kArchitectureKey && key != kVersionKey) {
+      info.more.emplace(key, value);
+    }
+  }
+  return info;
+}
+
+Description read_architecture(const io::SafetensorsReader& reader, const std::string& file) {
+  const auto found = reader.metadata().find(kArchitectureKey);
+  if (found == reader.metadata().end()) {
+    refuse(
+        file,
+        "has weights, but does not say of which layers (no " + std::string(kArchitectureKey) + ")",
+        "load_weights into a model of the program, or save a model of the library's layers");
+  }
+  return Description::parse(found->second);
+}
+
+void require_tensors(const io::SafetensorsReader& reader,
+                     const std::vector<WantedTensor>& wanted,
+                     const std::string& file) {
+  std::vector<std::string> missing;
+  std::vector<std::string> other_shapes;
+  std::map<std::string, bool, std::less<>> known;
+  for (const WantedTensor& tensor : wanted) {
+    known.emplace(tensor.name, true);
+    const io::SafetensorsEntry* entry = reader.find(tensor.name);
+    if (entry == nullptr) {
+      missing.push_back(tensor.name + " " + to_string(tensor.shape));
+    } else if (entry->shape != tensor.shape) {
+      other_shapes.push_back(tensor.name + ": " + to_string(entry->shape) + ", the model has " +
+                             to_string(tensor.shape));
+    }
+  }
+  std::vector<std::string> unexpected;
+  for (const io::SafetensorsEntry& entry : reader.entries()) {
+    if (known.find(entry.name) == known.end() && !entry.name.starts_with(kOptimiserPrefix)) {
+      unexpected.push_back(entry.name + " " + to_string(entry.shape));
+    }
+  }
+  if (missing.empty() && other_shapes.empty() && unexpected.empty()) {
+    return;
+  }
+  std::string text = file + ": its tensors are not those of the model";
+  const auto add = [&](const char* title, const std::vector<std::string>& names) {
+    if (!names.empty()) {
+      text +=
+          "\n  " + std::string(title) + " (" + std::to_string(names.size()) + "):" + listed(names);
+    }
+  };
+  add("missing in the file", missing);
+  add("in the file, not in the model", unexpected);
+  add("of another shape in the file", other_shapes);
+  throw Error(ErrorCode::shape_mismatch,
+              text + "\n  fix: the file of this model, or the model of this file (load_model)");
+}
+
+}  // namespace detail
+
+ModelInfo load_info(const std::filesystem::path& path) {
+  return detail::read_info(io::SafetensorsReader(path), path.string());
+}
+
+}  // namespace fenestra::nn

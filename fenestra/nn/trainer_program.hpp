@@ -1,0 +1,144 @@
+// The programs of a trainer: a training step and inference, traced from the functions that run
+// eagerly. Not installed; the inside of trainer_core.hpp.
+#pragma once
+
+#include <fenestra/graph/program.hpp>
+#include <fenestra/nn/trainer_core.hpp>
+
+#include <list>
+#include <span>
+#include <vector>
+
+namespace fenestra::nn::detail {
+
+/// What a batch is, for a loss: only what it has.
+template <class T>
+struct BatchView {
+  const Tensor<T>* inputs = nullptr;
+  const Tensor<Index>* labels = nullptr;
+  const Tensor<T>* values = nullptr;
+};
+
+/// Other values in a model's slots while it lives; then the old ones again.
+template <class T>
+class SlotScope {
+ public:
+  explicit SlotScope(std::span<const Slot<T>> slots) : slots_(slots) {
+    saved_.reserve(slots.size());
+    for (const Slot<T>& slot : slots) {
+      saved_.push_back(*slot.value);
+    }
+  }
+  ~SlotScope() {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      *slots_[i].value = std::move(saved_[i]);
+    }
+  }
+  SlotScope(const SlotScope&) = delete;
+  SlotScope& operator=(const SlotScope&) = delete;
+
+  const Value<T>& saved(std::size_t i) const { return saved_[i]; }
+  void put(std::size_t i, Value<T> value) { *slots_[i].value = std::move(value); }
+
+ private:
+  std::span<const Slot<T>> slots_;
+  std::vector<Value<T>> saved_;
+};
+
+/// What a step found, before anything is changed.
+template <class T>
+struct StepFindings {
+  std::vector<std::size_t> buffers;  ///< slots that change
+  std::vector<Tensor<T>> results;    ///< loss, scores, what buffers become, gradients
+
+  double loss() const { return static_cast<double>(results[0][0]); }
+  const Tensor<T>& scores() const { return results[1]; }
+  std::span<Tensor<T>> buffer_values() {
+    return std::span<Tensor<T>>(results).subspan(2, buffers.size());
+  }
+  /// Of the trained slots.
+  std::span<Tensor<T>> gradients() {
+    return std::span<Tensor<T>>(results).subspan(2 + buffers.size());
+  }
+};
+
+/// The step of one shape of batches.
+template <class T>
+class StepProgram {
+ public:
+  StepProgram(const typename TrainerCore<T>::Parts& parts,
+              const LossFunction<T>& loss,
+              std::span<const Slot<T>> slots,
+              const BatchView<T>& batch);
+
+  bool fits(const BatchView<T>& batch) const;
+  /// Masks are drawn from `key`. What it found is valid until the next run.
+  StepFindings<T>& run(std::span<const Slot<T>> slots, const BatchView<T>& batch, const Key& key);
+
+ private:
+  Shape inputs_;
+  std::optional<Shape> labels_;
+  std::optional<Shape> values_;
+  std::vector<MaskRequest> masks_;
+  std::optional<Program<T>> program_;
+  std::optional<Context<T>> context_;
+  StepFindings<T> findings_;
+};
+
+/// Inference of one shape of inputs.
+template <class T>
+class InferenceProgram {
+ public:
+  InferenceProgram(const typename TrainerCore<T>::Parts& parts,
+                   std::span<const Slot<T>> slots,
+                   const Shape& inputs);
+
+  bool fits(const Shape& inputs) const { return inputs_ == inputs; }
+  Tensor<T> run(std::span<const Slot<T>> slots, const Tensor<T>& x);
+
+ private:
+  Shape inputs_;
+  std::optional<Program<T>> program_;
+  std::optional<Context<T>> context_;
+};
+
+/// The step, eagerly.
+template <class T>
+StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
+                             const LossFunction<T>& loss,
+                             std::span<const Slot<T>> slots,
+                             const BatchView<T>& batch,
+                             const Key& key);
+
+/// Shapes that come again and again are few; a program's memory is large. The least recently used
+/// one goes.
+template <class P>
+class ProgramCache {
+ public:
+  /// The one that fits, now the most recently used, or null.
+  template <class Fits>
+  P* find(const Fits& fits) {
+    for (auto it = programs_.begin(); it != programs_.end(); ++it) {
+      if (fits(*it)) {
+        programs_.splice(programs_.begin(), programs_, it);
+        return &programs_.front();
+      }
+    }
+    return nullptr;
+  }
+  template <class... Args>
+  P* add(const Args&... args) {
+    programs_.emplace_front(args...);
+    if (programs_.size() > kMost) {
+      programs_.pop_back();
+    }
+    return &programs_.front();
+  }
+  void clear() { programs_.clear(); }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+  std::list<P> programs_;
+};
+
+}  // namespace fenestra::nn::detail

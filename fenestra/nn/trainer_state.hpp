@@ -1,0 +1,85 @@
+// What a trainer holds. Not installed; the inside of trainer_core.hpp.
+#pragma once
+
+#include <fenestra/nn/trainer_core.hpp>
+#include <fenestra/nn/trainer_program.hpp>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fenestra::nn {
+
+template <KernelScalar T>
+struct TrainerCore<T>::State {
+  Parts parts;
+  TrainerOptions options;
+  bool own_loss = false;  ///< one of the caller's, which no file can name
+  LossFunction<T> loss;
+  std::optional<Loss<T>> named_loss;
+  Optimiser<T> optimiser;
+  double rate = 0;    ///< the full one; the optimiser's follows the schedule
+  Schedule schedule;  ///< as it was said
+  Schedule resolved;  ///< in steps, where that is known
+  std::optional<WeightAverage<T>> average;
+
+  Index steps = 0;
+  Cursor cursor;
+  double best_score = -std::numeric_limits<double>::infinity();
+  Index epochs_since_best = 0;
+  // Of the epoch that has begun.
+  double epoch_loss = 0;  ///< sum over samples
+  Index epoch_samples = 0;
+  Index epoch_labels = 0;
+  Index epoch_correct = 0;
+
+  io::Metadata metadata;
+  mutable std::filesystem::path whole;  ///< a file that this trainer wrote or read
+  detail::ProgramCache<detail::StepProgram<T>> step_programs;
+  detail::ProgramCache<detail::InferenceProgram<T>> inference_programs;
+
+  State(Parts given, const TrainerOptions& said)
+      : parts(std::move(given)), optimiser(Optimiser<T>::make(said.optimiser)) {
+    own_loss = static_cast<bool>(parts.loss);
+    configure(said);
+  }
+  /// Takes options, whole or not at all.
+  void configure(const TrainerOptions& said);
+  void start_epoch() {
+    epoch_loss = 0;
+    epoch_samples = 0;
+    epoch_labels = 0;
+    epoch_correct = 0;
+  }
+
+  /// The slots, whose names no file may mistake for its own.
+  std::vector<Slot<T>> slots() const;
+
+  detail::BatchView<T> view(const Batch<T>& batch, Tensor<T>& numbers) const;
+  Tensor<T> infer(const std::vector<Slot<T>>& all, const Tensor<T>& x);
+};
+
+namespace detail {
+
+/// Averaged weights in a model's slots while it lives, where there are some.
+template <class T>
+class AverageScope {
+ public:
+  AverageScope(const std::vector<Slot<T>>& slots, const std::vector<Tensor<T>>* averages)
+      : scope_(slots) {
+    std::size_t next = 0;
+    for (std::size_t i = 0; averages != nullptr && i < slots.size(); ++i) {
+      if (slots[i].trained && next < averages->size()) {
+        scope_.put(i, Value<T>((*averages)[next++]));
+      }
+    }
+  }
+
+ private:
+  SlotScope<T> scope_;
+};
+
+}  // namespace detail
+
+}  // namespace fenestra::nn
