@@ -213,6 +213,7 @@ PYBIND11_MODULE(_core, module) {
   define_tensor(module);
   define_transforms(module);
   define_compile(module);
+  define_call(module);
   define_files(module);
 
   // Lives as long as the process: Python keeps pointers into it.
