@@ -287,11 +287,8 @@ py::object put_together(const py::handle& like, const py::list& values) {
 }  // namespace
 
 void define_call(py::module_& module) {
-  module.def("_call_signature",
-             &call_signature,
-             py::arg("args"),
-             py::arg("keywords"),
-             py::arg("strict"));
+  module.def(
+      "_call_signature", &call_signature, py::arg("args"), py::arg("keywords"), py::arg("strict"));
   module.def("_put_together", &put_together, py::arg("like"), py::arg("values"));
 }
 

@@ -113,8 +113,9 @@ Function::Function(const signature::About& about, int rank, std::vector<Paramete
     }
     text += head + wrapped(said, "        ", head.size()) + "\n";
   }
-  text += "\n" + (rank == 0 ? std::string(about.example)
-                           : with_rank(about.ranked_example, name_, std::to_string(rank) + "d")) +
+  text += "\n" +
+          (rank == 0 ? std::string(about.example)
+                     : with_rank(about.ranked_example, name_, std::to_string(rank) + "d")) +
           "\n";
   doc_ = text;
 }

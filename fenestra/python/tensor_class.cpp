@@ -283,8 +283,8 @@ py::object shown(const AnyTensor& tensor) {
     const auto threshold =
         numpy.attr("get_printoptions")()["threshold"].cast<py::object>().attr("__float__")();
     const Index size = shape.elements().value_or(0);
-    shows_shape = (size > 0 || shape.rank() == 1) &&
-                  static_cast<double>(size) <= threshold.cast<double>();
+    shows_shape =
+        (size > 0 || shape.rank() == 1) && static_cast<double>(size) <= threshold.cast<double>();
   }
   return py::str("Tensor(") + text +
          py::str((shows_shape ? "" : ", shape=" + utf8(py::str(shape_tuple(shape)).ptr())) +
@@ -419,7 +419,11 @@ void define_tensor(py::module_& module) {
         require_plain(t, "copy");
         return stolen(to_python(to_tensor(view.attr("copy")().ptr(), {"copy", "self"})));
       },
-      "A tensor with memory of its own.");
+      "A tensor with memory of its own.\n\n"
+      ">>> x = fn.tensor([1., 2.])\n"
+      ">>> x.copy().numpy()[0] = 5\n"
+      ">>> x\n"
+      "Tensor([1., 2.], dtype=float64)");
   tensor.def(
       "astype",
       [](const py::object& self, const py::object& dtype) -> py::object {
@@ -433,6 +437,8 @@ void define_tensor(py::module_& module) {
       },
       py::arg("dtype"),
       "The numbers in another precision; the tensor itself where it has it already.\n\n"
+      "Arguments:\n"
+      "    dtype: 'float32' or 'float64'.\n\n"
       ">>> fn.tensor([1., 2.]).astype('float32')\n"
       "Tensor([1., 2.], dtype=float32)");
 
@@ -458,6 +464,9 @@ void define_tensor(py::module_& module) {
              py::arg("data"),
              py::arg("dtype") = py::none(),
              "The data as a tensor, without a copy where its memory will do.\n\n"
+             "Arguments:\n"
+             "    data: numbers, nested lists of them, an array or a tensor of any library.\n"
+             "    dtype: 'float32' or 'float64'; that of the data unless given.\n\n"
              ">>> fn.asarray(np.array([1., 2.], dtype='float32'))\n"
              "Tensor([1., 2.], dtype=float32)");
 }

@@ -41,7 +41,11 @@ class Choice:
         self._transform = transform
         self._f = f
         self._names: Optional[list[str]] = None
-        self._single = isinstance(argnums, int) or isinstance(argnames, str) or argnums is argnames
+        self._single = (
+            isinstance(argnums, int)
+            or isinstance(argnames, str)
+            or (argnums is None and argnames is None)
+        )
         self._by_name = argnames is not None
         if self._by_name:
             self._chosen = self._listed("argnames", argnames, str, "names")

@@ -58,10 +58,12 @@ _REFLECTED = {
     operator.eq: "__eq__",
     operator.ne: "__ne__",
 }
-# Answers without a derivative.
-_QUERIES = {np.isnan, np.isinf, np.isfinite, np.signbit, np.logical_not, np.logical_and, np.logical_or}
-_QUESTIONS = {
-    np.shape, np.ndim, np.size, np.array_equal, np.array_equiv, np.allclose, np.isclose, np.any,
+# Answers without a derivative: of universal functions, of others, and of those that ask for no
+# numbers and may be asked where there are none.
+_TESTS = {np.isnan, np.isinf, np.isfinite, np.signbit, np.logical_not, np.logical_and, np.logical_or}
+_OF_SHAPES = {np.shape, np.ndim, np.size}
+_OF_NUMBERS = {
+    np.array_equal, np.array_equiv, np.allclose, np.isclose, np.any,
     np.all, np.argmax, np.argmin, np.argsort, np.argwhere, np.nonzero, np.flatnonzero,
     np.count_nonzero, np.searchsorted, np.digitize, np.bincount, np.histogram, np.array2string,
     np.array_repr, np.array_str, np.save, np.savez, np.savez_compressed, np.savetxt,
@@ -75,12 +77,14 @@ def _name(function: Any) -> str:
 
 
 def _refuse(name: str, ours: Optional[str] = None) -> TypeError:
-    instead = f"fn.{ours}" if ours else "np.asarray(t.detach())"
-    return TypeError(f"{name} of a tensor would not be differentiable\n  fix: {instead}")
+    instead = f"fn.{ours}" if ours else "give it np.asarray(t.detach())"
+    return TypeError(f"{name} does not differentiate tensors\n  fix: {instead}")
 
 
 def _refuse_option(name: str, option: str) -> TypeError:
-    return TypeError(f"{name}: {option} is not known for tensors\n  fix: leave it out, or np.asarray(t.detach())")
+    return TypeError(
+        f"{name}: {option} is not known for tensors\n  fix: leave it out, or give it np.asarray(t.detach())"
+    )
 
 
 def _numbers(value: Any) -> Any:
@@ -101,13 +105,15 @@ def _by_numpy(function: Callable[..., Any], args: Iterable[Any], kwargs: Mapping
 
 def _ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """What NumPy calls for its universal functions, and for array + tensor."""
+    if not isinstance(ufunc, np.ufunc):
+        raise TypeError(f"__array_ufunc__: {type(ufunc).__name__} is no universal function of NumPy")
     name = f"np.{ufunc.__name__}"
     if method != "__call__":
         raise _refuse(f"{name}.{method}", "sum" if ufunc is np.add and method == "reduce" else None)
     out = kwargs.pop("out", None)
     if kwargs:
         raise _refuse_option(name, next(iter(kwargs)))
-    if ufunc in _QUERIES:
+    if ufunc in _TESTS:
         return _by_numpy(ufunc, inputs, {} if out is None else {"out": out})
     result = _applied(name, ufunc, inputs)
     return result if out is None else _written(name, out[0], inputs[0], result)
@@ -155,15 +161,15 @@ def _options(name: str, options: Mapping[str, Any], defaults: Mapping[str, Any])
             raise _refuse_option(name, option)
 
 
-_IGNORED = {"dtype": None, "out": None, "where": np._NoValue, "initial": np._NoValue}
+_NOTHING = {"dtype": None, "out": None}
 
 
 def _reduction(ours: str) -> Callable[..., Tensor]:
     def function(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **options: Any
     ) -> Tensor:
-        _options(f"np.{ours}", {"dtype": dtype, "out": out, **options}, _IGNORED)
-        found: Tensor = getattr(_core, ours)(a, axis, keepdims is not np._NoValue and bool(keepdims))
+        _options(f"np.{ours}", {"dtype": dtype, "out": out, **options}, _NOTHING)
+        found: Tensor = getattr(_core, ours)(a, axis, bool(keepdims))
         return found
 
     return function
@@ -179,24 +185,23 @@ def _extremum(ours: str) -> Callable[..., Tensor]:
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
-    _options("np.clip", {"out": out, **options}, _IGNORED)
-    for bound, limit in ((a_min, _core.maximum), (a_max, _core.minimum)):
-        # The tensor second where it can be: a cell at the bound belongs to clip's own flat part.
-        if bound is not None and not isinstance(bound, (int, float)):
-            a = limit(a, bound)
-    number = lambda bound: bound if isinstance(bound, (int, float)) else None  # noqa: E731
-    return _core.clip(a, number(a_min), number(a_max))
+    _options("np.clip", {"out": out, **options}, _NOTHING)
+    numbers = (int, float, type(None))
+    if isinstance(a_min, numbers) and isinstance(a_max, numbers):
+        return _core.clip(a, a_min, a_max)
+    above = a if a_min is None else _core.maximum(a, a_min)
+    return above if a_max is None else _core.minimum(above, a_max)
 
 
 def _concatenate(arrays: Any, axis: Any = 0, out: Any = None, **options: Any) -> Tensor:
-    _options("np.concatenate", {"out": out, **options}, _IGNORED)
+    _options("np.concatenate", {"out": out, **options}, _NOTHING)
     if axis is None:
         return _core.concat([_core.reshape(array, -1) for array in arrays], 0)
     return _core.concat(arrays, axis)
 
 
 def _stack(arrays: Any, axis: int = 0, out: Any = None, **options: Any) -> Tensor:
-    _options("np.stack", {"out": out, **options}, _IGNORED)
+    _options("np.stack", {"out": out, **options}, _NOTHING)
     return _core.stack(arrays, axis)
 
 
@@ -207,7 +212,7 @@ def _reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
 
 
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
-    _options("np.dot", {"out": out}, _IGNORED)
+    _options("np.dot", {"out": out}, _NOTHING)
     ranks = np.ndim(_shaped(a)), np.ndim(_shaped(b))
     if 0 in ranks:
         return _core.mul(a, b)
@@ -250,7 +255,7 @@ def _flip(m: Tensor, axis: Any = None) -> Tensor:
 
 def _like(make: Callable[[Any], Tensor]) -> Callable[..., Tensor]:
     def function(a: Any, dtype: Any = None, **options: Any) -> Tensor:
-        _options("np.zeros_like", options, {"order": "K", "subok": True, "shape": None})
+        _options(f"np.{make.__name__}", options, {})
         found = make(a.detach())
         return found if dtype is None else found.astype(dtype)
 
@@ -291,19 +296,15 @@ def _function(
     self: Tensor, function: Any, kinds: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """What NumPy calls for its other functions."""
-    if function in _QUESTIONS:
-        return _by_numpy(function, args, kwargs) if function not in _BY_SHAPE else _by_numpy(
-            function, map(_shaped, args), {name: _shaped(value) for name, value in kwargs.items()}
-        )
+    if function in _OF_SHAPES:
+        return function(*map(_shaped, args), **{name: _shaped(value) for name, value in kwargs.items()})
+    if function in _OF_NUMBERS:
+        return _by_numpy(function, args, kwargs)
     translated = _FUNCTIONS.get(function)
     if translated is not None:
         return translated(*args, **kwargs)
     ours = _OURS.get(function)
     raise _refuse(_name(function), ours if ours is not None and hasattr(_core, ours) else None)
-
-
-# These ask for no numbers, and so may be asked where there are none.
-_BY_SHAPE = {np.shape, np.ndim, np.size}
 
 
 def _define() -> None:

@@ -19,12 +19,17 @@ struct AdaptiveAvgPoolSignature {
                     ">>> fn.adaptive_avg_pool(x, [2])\n"
                     "Tensor([[[3., 3.]]], dtype=float64)",
          .ranks = true,
-         .arguments = "output_size: the number of bins: one for all axes or one per axis; a list also "
-                      "says how many spatial axes there are.",
+         .arguments =
+             "output_size: the number of bins: one for all axes or one per axis; a list also "
+             "says how many spatial axes there are.",
          .ranked_example = ">>> fn.%name(fn.ones((1, 3, %7)), 2).shape\n(1, 3, %2)"},
         []<class V>(const V& x, const AdaptivePoolOptions& options, int rank) {
-          require_clear_rank(
-              "adaptive_avg_pool", "output_size", x.shape(), options.output_size, options.layout, rank);
+          require_clear_rank("adaptive_avg_pool",
+                             "output_size",
+                             x.shape(),
+                             options.output_size,
+                             options.layout,
+                             rank);
           return adaptive_avg_pool(x, options, rank);
         },
         Input{"input"},

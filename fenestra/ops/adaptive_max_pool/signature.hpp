@@ -27,12 +27,17 @@ struct AdaptiveMaxPoolSignature {
                     "Tensor([[[5., 4.]]], dtype=float64)",
          .result = kMaxPoolResult,
          .ranks = true,
-         .arguments = "output_size: the number of bins: one for all axes or one per axis; a list also "
-                      "says how many spatial axes there are.",
+         .arguments =
+             "output_size: the number of bins: one for all axes or one per axis; a list also "
+             "says how many spatial axes there are.",
          .ranked_example = ">>> fn.%name(fn.ones((1, 3, %7)), 2).shape\n(1, 3, %2)"},
         []<class V>(const V& x, const AdaptivePoolOptions& options, bool return_indices, int rank) {
-          require_clear_rank(
-              "adaptive_max_pool", "output_size", x.shape(), options.output_size, options.layout, rank);
+          require_clear_rank("adaptive_max_pool",
+                             "output_size",
+                             x.shape(),
+                             options.output_size,
+                             options.layout,
+                             rank);
           if (!return_indices) {
             return WithIndices<V>{adaptive_max_pool(x, options, rank), {}};
           }

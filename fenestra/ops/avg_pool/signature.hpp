@@ -37,7 +37,8 @@ struct AvgPoolSignature {
                       "divisor_override: a number to divide the sum by, whatever was counted.",
          .ranked_example = kPoolExample},
         []<class V>(const V& x, const AvgPoolOptions& options, int rank) {
-          require_clear_rank("avg_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
+          require_clear_rank(
+              "avg_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           return avg_pool(x, options, rank);
         },
         Input{"input"},

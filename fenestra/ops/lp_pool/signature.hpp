@@ -33,7 +33,8 @@ struct LpPoolSignature {
          .arguments = "norm_type: the p of the norm, a finite number above 0.",
          .ranked_example = ">>> fn.%name(fn.full((1, 3, %4), 5.), 1, 2).shape\n(1, 3, %2)"},
         []<class V>(const V& x, const LpPoolOptions& options, int rank) {
-          require_clear_rank("lp_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
+          require_clear_rank(
+              "lp_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           return lp_pool(x, options, rank);
         },
         Input{"input"},

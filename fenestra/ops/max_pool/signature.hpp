@@ -45,7 +45,8 @@ struct MaxPoolSignature {
          .ranks = true,
          .ranked_example = kPoolExample},
         []<class V>(const V& x, const MaxPoolOptions& options, bool return_indices, int rank) {
-          require_clear_rank("max_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
+          require_clear_rank(
+              "max_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           if (!return_indices) {
             return WithIndices<V>{max_pool(x, options, rank), {}};
           }

@@ -37,9 +37,10 @@ struct MaxUnpoolSignature {
                       "padding: that of the pool.\n"
                       "output_size: the spatial extents of the result, where the pool's own do not "
                       "say them.",
-         .ranked_example = ">>> y, indices = fn.max_pool%nd(fn.ones((1, 3, %4)), 2, return_indices=True)\n"
-                           ">>> fn.%name(y, indices, 2).shape\n"
-                           "(1, 3, %4)"},
+         .ranked_example =
+             ">>> y, indices = fn.max_pool%nd(fn.ones((1, 3, %4)), 2, return_indices=True)\n"
+             ">>> fn.%name(y, indices, 2).shape\n"
+             "(1, 3, %4)"},
         []<class V>(
             const V& x, const IndicesOf<V>& indices, const MaxUnpoolOptions& options, int rank) {
           const bool by_size = !options.kernel.is_given() || !options.output_size.is_scalar();

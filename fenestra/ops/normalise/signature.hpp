@@ -125,10 +125,11 @@ struct NormaliseSignature {
          .shapes = "input (..., d), weight (d), bias (d) -> (..., d)",
          .example = ">>> fn.layer_norm(fn.tensor([[1., 3.]]), eps=0.)\n"
                     "Tensor([[-1.,  1.]], dtype=float64)",
-         .arguments = "weight: scales, of the shape of the axes to normalise; given with bias or not "
-                      "at all.\n"
-                      "bias: shifts, of the same shape.\n"
-                      "axes: how many trailing axes to normalise over, where there is no weight."},
+         .arguments =
+             "weight: scales, of the shape of the axes to normalise; given with bias or not "
+             "at all.\n"
+             "bias: shifts, of the same shape.\n"
+             "axes: how many trailing axes to normalise over, where there is no weight."},
         []<class V>(const V& x,
                     const std::optional<V>& weight,
                     const std::optional<V>& bias,

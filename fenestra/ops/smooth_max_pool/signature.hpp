@@ -45,7 +45,8 @@ struct SmoothMaxPoolSignature {
                     const SmoothMaxPoolOptions& options,
                     const std::optional<V>& beta,
                     int rank) {
-          require_clear_rank("smooth_max_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
+          require_clear_rank(
+              "smooth_max_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           return beta ? smooth_max_pool(x, *beta, options, rank)
                       : smooth_max_pool(x, options, rank);
         },
