@@ -39,6 +39,11 @@ struct About {
   std::string_view example;            ///< Python, as doctest reads it; `fn` and `np` are there
   std::string_view result = "Tensor";  ///< its type
   bool ranks = false;
+  /// "name: text" lines for arguments that mean more than their name says in every operator.
+  std::string_view arguments = {};
+  /// The example of name1d and the others: %name stands for the name, %nd for its 1d, and %4 for 4
+  /// on each spatial axis.
+  std::string_view ranked_example = {};
 };
 
 // --- Words for arguments ------------------------------

@@ -1,4 +1,5 @@
 // Matching of arguments to parameters, and the texts that go with a function: see function.hpp.
+#include <fenestra/python/arguments.hpp>
 #include <fenestra/python/function.hpp>
 
 #include <algorithm>
@@ -17,17 +18,18 @@ PyObject* interned(const std::string& text) {
   return text.empty() ? nullptr : PyUnicode_InternFromString(text.c_str());
 }
 
-/// Lines of at most 96 characters, broken at spaces.
-std::string wrapped(std::string_view text) {
+/// Lines of at most 96 characters, broken at spaces; `indent` before each but the first, which
+/// stands behind `column` characters.
+std::string wrapped(std::string_view text, std::string_view indent = {}, std::size_t column = 0) {
   std::string result;
-  std::size_t column = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
-    if (column > 0 && column + 1 + word.size() > 96) {
+    if (column > indent.size() && column + 1 + word.size() > 96) {
       result += '\n';
-      column = 0;
-    } else if (column > 0) {
+      result += indent;
+      column = indent.size();
+    } else if (column > indent.size()) {
       result += ' ';
       ++column;
     }
@@ -36,6 +38,30 @@ std::string wrapped(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return result;
+}
+
+/// An example for a name with a number of spatial axes: see signature::About.
+std::string with_rank(std::string_view example, const std::string& name, const std::string& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < example.size(); ++i) {
+    const std::string_view rest = example.substr(i);
+    if (rest[0] != '%') {
+      text += rest[0];
+    } else if (rest.starts_with("%name")) {
+      text += name;
+      i += 4;
+    } else if (rest.starts_with("%nd")) {
+      text += ranks;
+      i += 2;
+    } else {
+      for (char axis = '1'; axis <= ranks[0]; ++axis) {
+        text += axis > '1' ? ", " : "";
+        text += rest[1];
+      }
+      i += 1;
+    }
+  }
+  return text;
 }
 
 PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
@@ -77,15 +103,20 @@ Function::Function(const signature::About& about, int rank, std::vector<Paramete
     text += "\n\n" + std::string(about.name) + " with " + std::to_string(rank) +
             (rank == 1 ? " spatial axis." : " spatial axes.");
   }
-  text += "\n\nShapes: " + wrapped(about.shapes) + "\n";
+  text += "\n\nShapes: " + wrapped(about.shapes) + "\n\nArguments:\n";
   for (const Parameter& parameter : parameters_) {
-    if (!parameter.alias.empty()) {
-      text += parameter.alias + " is another name for " + parameter.name + ".\n";
+    const std::string head = "    " + parameter.name +
+                             (parameter.alias.empty() ? "" : " (or " + parameter.alias + ")") + ":";
+    std::string_view said = argument_text(about.arguments, parameter.name);
+    if (said.empty()) {
+      said = common_argument_text(parameter.name);
     }
+    text += head + wrapped(said, "        ", head.size()) + "\n";
   }
-  if (rank == 0) {
-    text += "\n" + std::string(about.example) + "\n";
-  }
+  text += "\n" +
+          (rank == 0 ? std::string(about.example)
+                     : with_rank(about.ranked_example, name_, std::to_string(rank) + "d")) +
+          "\n";
   doc_ = text;
 }
 

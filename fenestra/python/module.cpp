@@ -99,7 +99,15 @@ void define_files(py::module_& module) {
       },
       py::arg("path"),
       py::arg("dtype") = "float64",
-      "A tensor from a .npy file, a regular one; numbers that the type cannot hold are refused.");
+      "A tensor from a .npy file, a regular one; numbers that the type cannot hold are refused.\n\n"
+      "Arguments:\n"
+      "    path: the name of the file.\n"
+      "    dtype: 'float32' or 'float64', what the tensor is to hold.\n\n"
+      ">>> import os, tempfile\n"
+      ">>> path = os.path.join(tempfile.mkdtemp(), 'x.npy')\n"
+      ">>> np.save(path, np.arange(3))\n"
+      ">>> fn.load_npy(path)\n"
+      "Tensor([0., 1., 2.], dtype=float64)");
   module.def(
       "save_npy",
       [](const std::filesystem::path& path, const py::object& tensor) {
@@ -114,7 +122,15 @@ void define_files(py::module_& module) {
       py::arg("path"),
       py::arg("tensor"),
       "Writes a tensor as a .npy file, whole or not at all: an existing regular file is replaced "
-      "and its\npermissions are kept; links and devices are refused.");
+      "and its\npermissions are kept; links and devices are refused.\n\n"
+      "Arguments:\n"
+      "    path: the name of the file.\n"
+      "    tensor: a tensor or an array.\n\n"
+      ">>> import os, tempfile\n"
+      ">>> path = os.path.join(tempfile.mkdtemp(), 'x.npy')\n"
+      ">>> fn.save_npy(path, fn.ones(2))\n"
+      ">>> np.load(path)\n"
+      "array([1., 1.])");
 }
 
 // --- What pybind11 does not catch ------------------------------
@@ -213,6 +229,7 @@ PYBIND11_MODULE(_core, module) {
   define_tensor(module);
   define_transforms(module);
   define_compile(module);
+  define_call(module);
   define_files(module);
 
   // Lives as long as the process: Python keeps pointers into it.

@@ -27,6 +27,7 @@ pybind11::object numpy_dtype_of(const pybind11::object& dtype, std::string_view 
 void define_tensor(pybind11::module_& module);
 void define_transforms(pybind11::module_& module);
 void define_compile(pybind11::module_& module);
+void define_call(pybind11::module_& module);
 
 /// Every operator of the list; the definition is written by CMake.
 void declare_operators(Declarer& declarer);

@@ -248,6 +248,50 @@ double item_of_one(const AnyTensor& tensor) {
                     tensor.value);
 }
 
+/// What a tensor is beside its numbers, inside a transform: ", on a tape".
+std::string level_text(const AnyTensor& tensor) {
+  return std::visit(
+      []<class T>(const Value<T>& value) -> std::string {
+        if (value.requires_grad()) {
+          return ", on a tape";
+        }
+        if (value.template as<typename Value<T>::Jet>() != nullptr) {
+          return ", with a tangent";
+        }
+        if (const auto* batch = value.template as<typename Value<T>::Batch>()) {
+          return ", each of " + std::to_string(batch->count()) + " samples";
+        }
+        return value.level() != 0 ? ", being compiled" : "";
+      },
+      tensor.value);
+}
+
+/// Numbers as NumPy abbreviates them; the shape where they do not show it.
+py::object shown(const AnyTensor& tensor) {
+  py::object numbers;
+  try {
+    numbers = visible_array(tensor, "repr");
+  } catch (const Error&) {
+  }
+  py::str text("<numbers not known here>");
+  const Shape& shape = tensor.shape();
+  bool shows_shape = false;
+  if (numbers) {
+    const py::module_ numpy = py::module_::import("numpy");
+    text = numpy.attr("array2string")(
+        numbers, py::arg("separator") = ", ", py::arg("prefix") = "Tensor(");
+    const auto threshold =
+        numpy.attr("get_printoptions")()["threshold"].cast<py::object>().attr("__float__")();
+    const Index size = shape.elements().value_or(0);
+    shows_shape =
+        (size > 0 || shape.rank() == 1) && static_cast<double>(size) <= threshold.cast<double>();
+  }
+  return py::str("Tensor(") + text +
+         py::str((shows_shape ? "" : ", shape=" + utf8(py::str(shape_tuple(shape)).ptr())) +
+                 ", dtype=" + (tensor.is_double() ? "float64" : "float32") + level_text(tensor) +
+                 ")");
+}
+
 /// A comparison gives NumPy truth values: there is nothing to differentiate.
 template <int kOperation>
 py::object compared(const AnyTensor& a, const py::object& b) {
@@ -282,8 +326,6 @@ void define_tensor(py::module_& module) {
       ">>> x * 2\n"
       "Tensor([2., 4.], dtype=float64)");
   the_tensor_type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
-  // NumPy's operators leave mixed expressions to ours.
-  tensor.attr("__array_ufunc__") = py::none();
 
   tensor.def(py::init(&tensor_from), py::arg("data"), py::arg("dtype") = py::none());
   tensor.def_property_readonly("shape", [](const AnyTensor& t) { return shape_tuple(t.shape()); });
@@ -315,30 +357,24 @@ void define_tensor(py::module_& module) {
       },
       py::arg("key"),
       py::arg("value"));
-  tensor.def("item", &item_of_one, "The number of a tensor of one element.");
+  tensor.def("item",
+             &item_of_one,
+             "The number of a tensor of one element.\n\n"
+             ">>> fn.tensor([[2.5]]).item()\n"
+             "2.5");
   tensor.def("__float__", &item_of_one);
   tensor.def("__int__", [](const AnyTensor& t) { return py::int_(py::float_(item_of_one(t))); });
   tensor.def("__bool__", [](const AnyTensor& t) { return item_of_one(t) != 0; });
   tensor.def("__hash__", [](const py::object& self) {
     return static_cast<py::ssize_t>(reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4);
   });
-  tensor.def("__repr__", [](const AnyTensor& t) -> py::object {
-    const py::object plain = [&]() -> py::object {
-      try {
-        return visible_array(t, "repr");
-      } catch (const Error&) {
-        return py::none();
-      }
-    }();
-    const std::string dtype = t.is_double() ? "float64" : "float32";
-    if (plain.is_none()) {
-      return py::str("Tensor(<not known here, shape " + to_string(t.shape()) + ">, dtype=" + dtype +
-                     ")");
-    }
-    const py::object text = py::module_::import("numpy").attr("array2string")(
-        plain, py::arg("separator") = ", ", py::arg("prefix") = "Tensor(");
-    return py::str("Tensor(") + text + py::str(", dtype=" + dtype + ")");
-  });
+  tensor.def("__repr__", &shown);
+  tensor.def(
+      "tolist",
+      [](const AnyTensor& t) { return visible_array(t, "tolist").attr("tolist")(); },
+      "The numbers as nested lists; a number alone where there are no axes.\n\n"
+      ">>> fn.tensor([[1., 2.], [3., 4.]]).tolist()\n"
+      "[[1.0, 2.0], [3.0, 4.0]]");
 
   tensor.def(
       "numpy",
@@ -383,7 +419,11 @@ void define_tensor(py::module_& module) {
         require_plain(t, "copy");
         return stolen(to_python(to_tensor(view.attr("copy")().ptr(), {"copy", "self"})));
       },
-      "A tensor with memory of its own.");
+      "A tensor with memory of its own.\n\n"
+      ">>> x = fn.tensor([1., 2.])\n"
+      ">>> x.copy().numpy()[0] = 5\n"
+      ">>> x\n"
+      "Tensor([1., 2.], dtype=float64)");
   tensor.def(
       "astype",
       [](const py::object& self, const py::object& dtype) -> py::object {
@@ -397,6 +437,8 @@ void define_tensor(py::module_& module) {
       },
       py::arg("dtype"),
       "The numbers in another precision; the tensor itself where it has it already.\n\n"
+      "Arguments:\n"
+      "    dtype: 'float32' or 'float64'.\n\n"
       ">>> fn.tensor([1., 2.]).astype('float32')\n"
       "Tensor([1., 2.], dtype=float32)");
 
@@ -422,6 +464,9 @@ void define_tensor(py::module_& module) {
              py::arg("data"),
              py::arg("dtype") = py::none(),
              "The data as a tensor, without a copy where its memory will do.\n\n"
+             "Arguments:\n"
+             "    data: numbers, nested lists of them, an array or a tensor of any library.\n"
+             "    dtype: 'float32' or 'float64'; that of the data unless given.\n\n"
              ">>> fn.asarray(np.array([1., 2.], dtype='float32'))\n"
              "Tensor([1., 2.], dtype=float32)");
 }

@@ -286,9 +286,18 @@ void define_transforms(py::module_& module) {
   module.def("_unbatch", &unbatch, py::arg("level"), py::arg("result"), py::arg("count"));
   module.def("_enter_no_grad", [] { ++detail::no_grad_depth; });
   module.def("_exit_no_grad", [] { detail::no_grad_depth -= detail::no_grad_depth > 0 ? 1 : 0; });
-  module.def("threads", &threads, "Threads that kernels may use, the calling one included.");
-  module.def(
-      "set_threads", &set_threads, py::arg("count"), "Sets how many threads kernels may use.");
+  module.def("threads",
+             &threads,
+             "Threads that kernels may use, the calling one included.\n\n"
+             ">>> fn.threads() >= 1\n"
+             "True");
+  module.def("set_threads",
+             &set_threads,
+             py::arg("count"),
+             "Sets how many threads kernels may use.\n\n"
+             "Arguments:\n"
+             "    count: the calling thread included.\n\n"
+             ">>> fn.set_threads(fn.threads())");
 }
 
 }  // namespace fenestra::python

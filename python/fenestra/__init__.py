@@ -14,6 +14,7 @@ Tensor([[[[45., 54.],
 
 # Star imports hand everything on, to type checkers too: the operators from the library's list, the
 # rest from the __all__ of each module.
+from . import dispatching as _dispatching
 from . import nhwc as nhwc
 from ._core import *
 from ._core import __version__ as __version__

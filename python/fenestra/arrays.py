@@ -17,6 +17,10 @@ ShapeLike = Union[int, Sequence[int]]
 def tensor(data: Any, dtype: Any = None) -> Tensor:
     """A tensor with memory of its own; numbers and lists become float64 unless dtype says else.
 
+    Arguments:
+        data: numbers, nested lists of them, an array or a tensor.
+        dtype: "float32" or "float64"; that of the data unless given.
+
     >>> fn.tensor([1, 2, 3])
     Tensor([1., 2., 3.], dtype=float64)
     >>> fn.tensor(0.5, dtype="float32")
@@ -55,6 +59,10 @@ def _number(function: str, value: Any) -> float:
 def zeros(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
     """Zeros.
 
+    Arguments:
+        shape: the extents, or the only one.
+        dtype: "float32" or "float64".
+
     >>> fn.zeros(2)
     Tensor([0., 0.], dtype=float64)
     """
@@ -63,6 +71,10 @@ def zeros(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
 
 def ones(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
     """Ones.
+
+    Arguments:
+        shape: the extents, or the only one.
+        dtype: "float32" or "float64".
 
     >>> fn.ones((1, 2), dtype="float32")
     Tensor([[1., 1.]], dtype=float32)
@@ -73,6 +85,11 @@ def ones(shape: ShapeLike, dtype: Any = np.float64) -> Tensor:
 def full(shape: ShapeLike, value: float, dtype: Any = np.float64) -> Tensor:
     """One number everywhere.
 
+    Arguments:
+        shape: the extents, or the only one.
+        value: the number.
+        dtype: "float32" or "float64".
+
     >>> fn.full(2, 7)
     Tensor([7., 7.], dtype=float64)
     """
@@ -81,6 +98,9 @@ def full(shape: ShapeLike, value: float, dtype: Any = np.float64) -> Tensor:
 
 def zeros_like(like: Any) -> Tensor:
     """Zeros of the shape and the type of another tensor.
+
+    Arguments:
+        like: the other tensor, or an array.
 
     >>> fn.zeros_like(np.ones(2, dtype="float32"))
     Tensor([0., 0.], dtype=float32)
@@ -91,6 +111,9 @@ def zeros_like(like: Any) -> Tensor:
 
 def ones_like(like: Any) -> Tensor:
     """Ones of the shape and the type of another tensor.
+
+    Arguments:
+        like: the other tensor, or an array.
 
     >>> fn.ones_like(np.zeros(2))
     Tensor([1., 1.], dtype=float64)
@@ -124,6 +147,24 @@ def _iterate(self: Tensor) -> Any:
     return (self[i] for i in range(len(self)))
 
 
+def _format(self: Tensor, spec: str) -> str:
+    """The number of a tensor of one element, as a float is formatted: f"{loss:.3f}"."""
+    if not spec and self.ndim != 0:
+        return repr(self)
+    if self.size != 1:
+        raise TypeError(
+            f"format: the tensor {self.shape} is not a single element, and {spec!r} is for numbers\n"
+            "  fix: index it, or a mean or sum of it"
+        )
+    try:
+        number = self.item()
+    except TypeError:
+        if spec:
+            raise
+        return repr(self)  # under vmap or compile: there is no number
+    return format(number, spec)
+
+
 def _reduce(self: Tensor) -> Any:
     """Pickling and copying go through arrays."""
     return Tensor, (np.array(self),)
@@ -136,6 +177,7 @@ def _define_methods() -> None:
         "reshape": _reshape,
         "transpose": _transpose,
         "__iter__": _iterate,
+        "__format__": _format,
         "__reduce__": _reduce,
     }
     for name, member in members.items():

@@ -17,7 +17,12 @@ __all__ = ["GradcheckReport", "gradcheck"]
 
 @dataclasses.dataclass
 class GradcheckReport:
-    """The worst element of a comparison; ``bool(report)`` says whether all agree."""
+    """The worst element of a comparison; ``bool(report)`` says whether all agree.
+
+    >>> report = fn.gradcheck(lambda x: x * x, 3.0)
+    >>> report.ok, report.checked, report.analytic
+    (True, 1, 6.0)
+    """
 
     ok: bool = True
     checked: int = 0
@@ -38,18 +43,23 @@ class GradcheckReport:
         )
 
 
-def gradcheck(f: Callable[..., Any], *args: Any) -> GradcheckReport:
+def gradcheck(f: Callable[..., Any], *args: Any, **kwargs: Any) -> GradcheckReport:
     """Checks the gradient of f (a single element) by every element of its arguments, in float64.
 
     What a difference quotient cannot know is bounded by what two step sizes say: halving the step
     quarters its truncation error, so their difference estimates it, and the rounding of f adds
     u*|f|/h.
 
+    Arguments:
+        f: a function that returns a single element.
+        args: where to check it; every element of them is moved.
+        kwargs: handed on to f as they are.
+
     >>> bool(fn.gradcheck(lambda x: fn.sum(fn.exp(x)), np.array([0.5, -1.0])))
     True
     """
     point = tree_map(lambda x: np.array(x, dtype=np.float64), list(args))
-    value, grads = value_and_grad(f, range(len(args)))(*tree_map(tensor, point))
+    value, grads = value_and_grad(f, range(len(args)))(*tree_map(tensor, point), **kwargs)
     leaves = tree_flatten(point)
     analytic = [np.asarray(bar) for bar in tree_flatten(grads)]
     unit = float(np.finfo(np.float64).eps) / 2
@@ -57,7 +67,7 @@ def gradcheck(f: Callable[..., Any], *args: Any) -> GradcheckReport:
     def evaluate(argument: int, element: int, x: float) -> float:
         moved = [leaf.copy() for leaf in leaves]
         moved[argument].flat[element] = x
-        return float(f(*tree_unflatten(point, iter(map(tensor, moved)))))
+        return float(f(*tree_unflatten(point, iter(map(tensor, moved))), **kwargs))
 
     report = GradcheckReport()
     worst = -math.inf

@@ -49,6 +49,17 @@ def conv2d(
 ) -> Tensor:
     """Convolution: x (N, H, W, C_in), filter (kH, kW, C_in/groups, C_out), bias (C_out).
 
+    Arguments:
+        x: the images.
+        filter: the filters.
+        stride: cells from one window to the next, one for both axes or (height, width).
+        dilation: cells from one tap to the next, likewise.
+        padding: an int, (height, width) or (top, bottom, left, right).
+        groups: parts of equal size into which the channels fall.
+        bias: one number for each output channel, or None.
+        input_layout: "NHWC" or None; there is no other.
+        filter_layout: "HWIO" or None; there is no other.
+
     >>> x = np.arange(9.0).reshape(1, 3, 3, 1)
     >>> fn.nhwc.conv2d(x, np.ones((2, 2, 1, 1)), padding=(0, 0, 1, 0)).shape
     (1, 2, 3, 1)
@@ -81,6 +92,17 @@ def conv2d_transpose(
 ) -> Tensor:
     """Transposed convolution: x (N, H, W, C_in), filter (kH, kW, C_out, C_in), bias (C_out).
 
+    Arguments:
+        x: the images.
+        filter: the filters.
+        stride: cells of the result from one input cell to the next.
+        dilation: cells from one tap to the next, likewise.
+        padding: cells cropped from the result: an int, (height, width) or (top, bottom, left, right).
+        output_paddings: rows and columns added at the bottom and on the right.
+        bias: one number for each output channel, or None.
+        input_layout: "NHWC" or None; there is no other.
+        filter_layout: "HWOI" or None; there is no other.
+
     >>> x = np.arange(4.0).reshape(1, 2, 2, 1)
     >>> fn.nhwc.conv2d_transpose(x, np.ones((2, 2, 3, 1)), stride=2).shape
     (1, 4, 4, 3)
@@ -109,6 +131,13 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window of x (N, H, W, C), padded zeros counted.
 
+    Arguments:
+        x: the images.
+        kernel_size: the extents of a window, one for both axes or (height, width).
+        stride: cells from one window to the next; the kernel's size unless given.
+        padding: an int, (height, width) or (top, bottom, left, right).
+        dilation: cells from one cell of a window to the next.
+
     >>> fn.nhwc.avg_pool2d(np.ones((1, 4, 4, 2)), kernel_size=2).shape
     (1, 2, 2, 2)
     """
@@ -131,6 +160,13 @@ def max_pool2d(
     dilation: Pair = (1, 1),
 ) -> Tensor:
     """The maximum of each window of x (N, H, W, C), padded cells being zeros.
+
+    Arguments:
+        x: the images.
+        kernel_size: the extents of a window, one for both axes or (height, width).
+        stride: cells from one window to the next; the kernel's size unless given.
+        padding: an int, (height, width) or (top, bottom, left, right).
+        dilation: cells from one cell of a window to the next.
 
     >>> fn.nhwc.max_pool2d(-np.ones((1, 2, 2, 1)), kernel_size=2, padding=1)[0, :, :, 0]
     Tensor([[0., 0.],

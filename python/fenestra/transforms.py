@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 from types import TracebackType
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import numpy as np
 
 from . import _core
 from ._core import Indices, Tensor
+from .calling import Argnames, Argnums, Choice, Key, replaced, taken
 from .trees import flatten_like, tree_flatten, tree_map, tree_unflatten
 
 __all__ = [
@@ -32,22 +33,20 @@ __all__ = [
     "vmap",
 ]
 
-Argnums = Union[int, Sequence[int]]
-
 
 class _TapeCall:
     """A function's arguments, some of them as variables of a new tape."""
 
-    def __init__(self, args: Sequence[Any], chosen: Sequence[int]) -> None:
+    def __init__(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], chosen: Sequence[Key]
+    ) -> None:
         self.tape = _core._Tape()
-        self.args = list(args)
-        self.like = []
-        self.leaves: list[Tensor] = []
-        for i in chosen:
-            tracked = tree_map(self.tape.parameter, args[i])
-            self.args[i] = tracked
-            self.like.append(tracked)
-            self.leaves += tree_flatten(tracked)
+        self.like = [tree_map(self.tape.parameter, tree) for tree in taken(args, kwargs, chosen)]
+        self.leaves: list[Tensor] = tree_flatten(self.like)
+        self.args, self.kwargs = replaced(args, kwargs, chosen, self.like)
+
+    def call(self, f: Callable[..., Any]) -> Any:
+        return f(*self.args, **self.kwargs)
 
     def pull(self, outputs: Sequence[Any], bars: Sequence[Any], retain: bool) -> list[Any]:
         """One tree of gradients for each chosen argument."""
@@ -59,37 +58,22 @@ class _TapeCall:
         return tree_map(self.tape.value, tree)
 
 
-def _chosen(name: str, argnums: Argnums, count: int) -> list[int]:
-    numbers = [argnums] if isinstance(argnums, int) else argnums
-    # No other iterable: it may be empty the second time, or have no end.
-    if not isinstance(numbers, (list, tuple, range)) or not all(isinstance(i, int) for i in numbers):
-        raise TypeError(
-            f"{name}: argnums is {type(argnums).__name__}, needed an int or a list of ints\n"
-            "  fix: the places of the arguments to differentiate by"
-        )
-    if not all(-count <= i < count for i in numbers):
-        raise ValueError(
-            f"{name}: argnums = {argnums}, the function was called with {count} arguments\n"
-            + (f"  fix: numbers from 0 to {count - 1}" if count else "  fix: call it with some")
-        )
-    return [i % count for i in numbers]
-
-
-def _single(results: list[Any], argnums: Argnums) -> Any:
-    return results[0] if isinstance(argnums, int) else tuple(results)
-
-
-def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """f(*args), and the function that pulls a cotangent of it back to the arguments.
+def vjp(f: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """f(*args, **kwargs), and the function that pulls a cotangent of it back to args.
 
     The pullback may be called often. With one argument it returns one gradient, else a tuple.
+
+    Arguments:
+        f: a function of tensors, or of lists, tuples and dicts of them.
+        args: what it is called with and differentiated by.
+        kwargs: handed on to f, not differentiated by.
 
     >>> y, pullback = fn.vjp(lambda x: x * x, fn.tensor([1., 2.]))
     >>> pullback(fn.tensor([1., 10.]))
     Tensor([ 2., 40.], dtype=float64)
     """
-    call = _TapeCall(args, range(len(args)))
-    y = f(*call.args)
+    call = _TapeCall(args, kwargs, range(len(args)))
+    y = call.call(f)
     outputs = tree_flatten(y)
 
     def pullback(y_bar: Any) -> Any:
@@ -100,21 +84,36 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def value_and_grad(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+    f: Callable[..., Any],
+    argnums: Optional[Argnums] = None,
+    has_aux: bool = False,
+    argnames: Optional[Argnames] = None,
 ) -> Callable[..., Any]:
     """A function that returns f's value, a single element, and its gradients.
 
-    argnums says by which arguments: a number gives one gradient, several a tuple. With has_aux f
-    returns a pair, of which the first is differentiated and the second passed on.
+    It takes the arguments of f, by position and by name, and gives all of them to f.
+
+    Arguments:
+        f: a function of tensors, or of lists, tuples and dicts of them.
+        argnums: the places of the arguments to differentiate by, the first unless said: a number
+            gives one gradient, several a tuple.
+        has_aux: True where f returns a pair, of which the first is differentiated and the second
+            passed on.
+        argnames: the names of the arguments to differentiate by, instead of argnums: a name gives
+            one gradient, several a dict.
 
     >>> fn.value_and_grad(lambda x: fn.sum(x * x))(fn.tensor([1., 2.]))
     (Tensor(5., dtype=float64), Tensor([2., 4.], dtype=float64))
+    >>> f = lambda x, *, scale: (fn.sum(scale * x), x.shape)
+    >>> fn.value_and_grad(f, has_aux=True, argnames="scale")(fn.tensor([1., 2.]), scale=3.)
+    ((Tensor(9., dtype=float64), (2,)), Tensor(3., dtype=float64))
     """
+    choice = Choice("grad", f, argnums, argnames)
 
     @functools.wraps(f)
-    def function(*args: Any) -> Any:
-        call = _TapeCall(args, _chosen("grad", argnums, len(args)))
-        result = f(*call.args)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        call = _TapeCall(args, kwargs, choice.keys(args, kwargs))
+        result = call.call(f)
         y, aux = result if has_aux else (result, None)
         y = _core.asarray(y)
         if y.size != 1:
@@ -122,41 +121,62 @@ def value_and_grad(
                 f"grad: the function returned {y.shape}, needed a single element\n"
                 "  fix: sum or mean of it, or vjp with a cotangent"
             )
-        grads = _single(call.pull([y], [None], False), argnums)
+        grads = choice.packed(call.pull([y], [None], False))
         value = call.values(y)
         return ((value, call.values(aux)), grads) if has_aux else (value, grads)
 
     return function
 
 
-def grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def grad(
+    f: Callable[..., Any],
+    argnums: Optional[Argnums] = None,
+    argnames: Optional[Argnames] = None,
+) -> Callable[..., Any]:
     """The gradient of f, which returns a single element, as a function.
+
+    It takes the arguments of f, by position and by name, and gives all of them to f.
+
+    Arguments:
+        f: a function of tensors, or of lists, tuples and dicts of them.
+        argnums: the places of the arguments to differentiate by, the first unless said: a number
+            gives one gradient, several a tuple.
+        argnames: the names of the arguments to differentiate by, instead of argnums: a name gives
+            one gradient, several a dict.
 
     >>> fn.grad(lambda x: x ** 3)(fn.tensor(2.))
     Tensor(12., dtype=float64)
     >>> fn.grad(fn.grad(lambda x: x ** 3))(fn.tensor(2.))
     Tensor(12., dtype=float64)
+    >>> fn.grad(lambda x, power: x ** power, argnames=["x"])(2., power=3)
+    {'x': Tensor(12., dtype=float64)}
     """
-    differentiated = value_and_grad(f, argnums)
+    differentiated = value_and_grad(f, argnums, argnames=argnames)
 
     @functools.wraps(f)
-    def function(*args: Any) -> Any:
-        return differentiated(*args)[1]
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return differentiated(*args, **kwargs)[1]
 
     return function
 
 
 def jvp(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any
 ) -> tuple[Any, Any]:
-    """f(*primals), and its derivative as the arguments move along the tangents.
+    """f(*primals, **kwargs), and its derivative as the primals move along the tangents.
+
+    Arguments:
+        f: a function of tensors, or of lists, tuples and dicts of them.
+        primals: its arguments by position, in a tuple.
+        tangents: a direction for each of them, of the same shapes.
+        kwargs: handed on to f; they do not move.
 
     >>> fn.jvp(lambda x: x * x, (fn.tensor(3.),), (fn.tensor(1.),))
     (Tensor(9., dtype=float64), Tensor(6., dtype=float64))
     """
     primals, tangents = _arguments("primals", primals), _arguments("tangents", tangents)
     level = _core._new_level()
-    return _jvp_on(level, f, primals, tangents)
+    return _jvp_on(level, functools.partial(f, **kwargs), primals, tangents)
 
 
 def _arguments(name: str, arguments: Sequence[Any]) -> list[Any]:
@@ -180,17 +200,25 @@ def _jvp_on(
     )
 
 
-def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def hvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], **kwargs: Any
+) -> Any:
     """The Hessian of f at the primals times the tangents: forward over reverse.
 
     With one argument it returns one tensor (or tree), else a tuple.
+
+    Arguments:
+        f: a function that returns a single element.
+        primals: its arguments by position, in a tuple.
+        tangents: a direction for each of them, of the same shapes.
+        kwargs: handed on to f, not differentiated by.
 
     >>> fn.hvp(lambda x: fn.sum(x ** 3), (fn.tensor([1., 2.]),), (fn.tensor([1., 1.]),))
     Tensor([ 6., 12.], dtype=float64)
     """
     count = len(_arguments("primals", primals))
     gradient = grad(f, 0 if count == 1 else range(count))
-    return jvp(gradient, primals, tangents)[1]
+    return jvp(gradient, primals, tangents, **kwargs)[1]
 
 
 def _units(like: Tensor) -> Tensor:
@@ -199,18 +227,29 @@ def _units(like: Tensor) -> Tensor:
     return _core.asarray(np.eye(size, dtype=like.dtype).reshape(size, *like.shape))
 
 
-def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def jacrev(
+    f: Callable[..., Any],
+    argnums: Optional[Argnums] = None,
+    argnames: Optional[Argnames] = None,
+) -> Callable[..., Any]:
     """The Jacobian of f, y.shape + x.shape, by pulling all unit cotangents back at once.
+
+    Arguments:
+        f: a function that returns a tensor.
+        argnums: the places of the arguments to differentiate by, as for grad.
+        argnames: their names, instead of argnums, as for grad.
 
     >>> fn.jacrev(lambda x: x * x)(fn.tensor([1., 2.]))
     Tensor([[2., 0.],
             [0., 4.]], dtype=float64)
     """
 
+    choice = Choice("jacrev", f, argnums, argnames)
+
     @functools.wraps(f)
-    def function(*args: Any) -> Any:
-        call = _TapeCall(args, _chosen("jacrev", argnums, len(args)))
-        y = _core.asarray(f(*call.args))
+    def function(*args: Any, **kwargs: Any) -> Any:
+        call = _TapeCall(args, kwargs, choice.keys(args, kwargs))
+        y = _core.asarray(call.call(f))
         level = _core._new_level()
         if y.size == 0:
             rows = tree_map(lambda x: _empty_jacobian(y, x), call.like)
@@ -222,7 +261,7 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
                 ),
                 call.pull([y], [units], False),
             )
-        return _single(rows, argnums)
+        return choice.packed(rows)
 
     return function
 
@@ -231,22 +270,32 @@ def _empty_jacobian(y: Tensor, x: Tensor) -> Tensor:
     return _core.asarray(np.zeros(y.shape + x.shape, y.dtype))
 
 
-def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def jacfwd(
+    f: Callable[..., Any],
+    argnums: Optional[Argnums] = None,
+    argnames: Optional[Argnames] = None,
+) -> Callable[..., Any]:
     """The Jacobian of f, y.shape + x.shape, by moving along all unit tangents at once.
+
+    Arguments:
+        f: a function that returns a tensor.
+        argnums: the places of the arguments to differentiate by, as for grad.
+        argnames: their names, instead of argnums, as for grad.
 
     >>> fn.jacfwd(lambda x: x * x)(fn.tensor([1., 2.]))
     Tensor([[2., 0.],
             [0., 4.]], dtype=float64)
     """
 
+    choice = Choice("jacfwd", f, argnums, argnames)
+
     @functools.wraps(f)
-    def function(*args: Any) -> Any:
-        def columns(number: int, leaves: list[Any], leaf: int) -> Tensor:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        def columns(key: Key, tree: Any, leaves: list[Any], leaf: int) -> Tensor:
             def of_leaf(x: Any) -> Any:
                 moved = [x if i == leaf else other for i, other in enumerate(leaves)]
-                changed = list(args)
-                changed[number] = tree_unflatten(args[number], iter(moved))
-                return f(*changed)
+                by_place, by_name = replaced(args, kwargs, [key], [tree_unflatten(tree, iter(moved))])
+                return f(*by_place, **by_name)
 
             x = _core.asarray(leaves[leaf])
             if x.size == 0:
@@ -258,13 +307,13 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
             turned = _core.transpose(_core.reshape(stacked, (x.size, y.size)))
             return _core.reshape(turned, y.shape + x.shape)
 
-        def jacobian(number: int) -> Any:
-            leaves = tree_flatten(args[number])
-            found = iter([columns(number, leaves, i) for i in range(len(leaves))])
-            return tree_unflatten(args[number], found)
+        def jacobian(key: Key, tree: Any) -> Any:
+            leaves = tree_flatten(tree)
+            found = iter([columns(key, tree, leaves, i) for i in range(len(leaves))])
+            return tree_unflatten(tree, found)
 
-        numbers = _chosen("jacfwd", argnums, len(args))
-        return _single([jacobian(number) for number in numbers], argnums)
+        keys = choice.keys(args, kwargs)
+        return choice.packed([jacobian(key, tree) for key, tree in zip(keys, taken(args, kwargs, keys))])
 
     return function
 
@@ -304,48 +353,69 @@ def _batched(level: int, leaf: Any) -> Any:
 def vmap(f: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
     """f on every item of its arguments at once, results stacked along a new first axis.
 
-    in_axes is 0 for arguments cut along their first axis and None for those that are the same for
-    all items: one for all arguments, or a tuple with one for each.
+    Arguments:
+        f: a function of one item.
+        in_axes: 0 for arguments cut along their first axis and None for those that are the same for
+            all items: one for all arguments by position, or a tuple with one for each. Arguments
+            by name are cut along their first axis, numbers among them are the same for all items.
 
     >>> fn.vmap(lambda x, w: fn.sum(x * w), in_axes=(0, None))(fn.ones((2, 3)), fn.tensor([1., 2., 3.]))
     Tensor([6., 6.], dtype=float64)
     """
 
     @functools.wraps(f)
-    def function(*args: Any) -> Any:
+    def function(*args: Any, **kwargs: Any) -> Any:
         axes = list(in_axes) if isinstance(in_axes, (tuple, list)) else [in_axes] * len(args)
         if len(axes) != len(args) or any(axis not in (0, None) for axis in axes):
             raise ValueError(
                 f"vmap: in_axes = {in_axes} for {len(args)} arguments\n"
                 "  fix: 0 or None, for all arguments or for each"
             )
-        count = _items([arg for arg, axis in zip(args, axes) if axis == 0])
+        count = _items([arg for arg, axis in zip(args, axes) if axis == 0] + list(kwargs.values()))
         level = _core._new_level()
         batch = functools.partial(_batched, level)
-        y = f(*(arg if axis is None else tree_map(batch, arg) for arg, axis in zip(args, axes)))
+        y = f(
+            *(arg if axis is None else tree_map(batch, arg) for arg, axis in zip(args, axes)),
+            **{name: tree_map(batch, arg) for name, arg in kwargs.items()},
+        )
         return tree_map(lambda leaf: _core._unbatch(level, leaf, count), y)
 
     return function
 
 
-def per_sample_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def per_sample_grad(
+    f: Callable[..., Any],
+    argnums: Optional[Argnums] = None,
+    argnames: Optional[Argnames] = None,
+) -> Callable[..., Any]:
     """The gradients of f for every sample, along a new first axis: vmap over grad.
 
-    The arguments in argnums are the parameters, the same for all samples; all others are cut along
-    their first axis, and f sees one sample of them.
+    Arguments:
+        f: a function of parameters and one sample, which returns a single element.
+        argnums: the places of the parameters, the first argument unless said; they are the same
+            for all samples. All other arguments, by position and by name, are cut along their
+            first axis; numbers among them are the same for all samples.
+        argnames: the names of the parameters, instead of argnums.
 
     >>> loss = lambda w, x: fn.sum(w * x) ** 2
     >>> fn.per_sample_grad(loss)(fn.tensor([1., 1.]), fn.tensor([[1., 0.], [1., 2.]]))
     Tensor([[ 2.,  0.],
             [ 6., 12.]], dtype=float64)
     """
-    differentiated = grad(f, argnums)
+    choice = Choice("per_sample_grad", f, argnums, argnames)
+    differentiated = grad(f, argnums, argnames)
 
     @functools.wraps(f)
-    def function(*args: Any) -> Any:
-        shared = _chosen("per_sample_grad", argnums, len(args))
-        axes = tuple(None if i in shared else 0 for i in range(len(args)))
-        return vmap(differentiated, axes)(*args)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        keys = choice.keys(args, kwargs)
+        axes = tuple(None if i in keys else 0 for i in range(len(args)))
+        parameters = {key: kwargs[key] for key in keys if isinstance(key, str)}
+        samples = {name: arg for name, arg in kwargs.items() if name not in parameters}
+        # The order of the arguments by name stays that of the call.
+        sample_grad = lambda *by_place, **by_name: differentiated(  # noqa: E731
+            *by_place, **{name: by_name.get(name, parameters.get(name)) for name in kwargs}
+        )
+        return vmap(sample_grad, axes)(*args, **samples)
 
     return function
 
@@ -384,7 +454,11 @@ class Tape:
         self._parameters: list[Tensor] = []
 
     def parameter(self, value: Any) -> Tensor:
-        """A tensor that receives a gradient."""
+        """A tensor that receives a gradient.
+
+        Arguments:
+            value: its numbers, a tensor or an array.
+        """
         variable = self._tape.parameter(value)
         self._parameters.append(variable)
         return variable
@@ -399,7 +473,11 @@ class Tape:
     ) -> Gradients:
         """The gradients of y (of <cotangent, y>) by the parameters, or by the tensors in wrt.
 
-        What the tape saved is released unless retain.
+        Arguments:
+            y: a tensor that was computed from the parameters.
+            cotangent: of the shape of y; ones unless given.
+            wrt: the tensors to differentiate by, all parameters unless given.
+            retain: True keeps what the tape saved, for another sweep.
         """
         if not self._tape.owns(y):
             raise ValueError(

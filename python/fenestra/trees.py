@@ -10,6 +10,9 @@ __all__ = ["tree_flatten", "tree_map"]
 def tree_flatten(tree: Any) -> list[Any]:
     """The leaves in order: what is no list, tuple, dict or None.
 
+    Arguments:
+        tree: lists, tuples and dicts in each other, or a leaf.
+
     >>> tree_flatten({"w": 1, "layers": [2, (3, None)]})
     [1, 2, 3]
     """
@@ -23,7 +26,15 @@ def tree_flatten(tree: Any) -> list[Any]:
 
 
 def tree_unflatten(like: Any, leaves: Iterator[Any]) -> Any:
-    """A tree like another, its leaves taken from an iterator."""
+    """A tree like another, its leaves taken from an iterator.
+
+    Arguments:
+        like: the other tree.
+        leaves: an iterator, in the order of tree_flatten.
+
+    >>> tree_unflatten({"w": 1, "b": [2]}, iter([3, 4]))
+    {'w': 3, 'b': [4]}
+    """
     if like is None:
         return None
     if isinstance(like, dict):
@@ -43,6 +54,10 @@ def _parts(tree: Any) -> list[tuple[Any, Any]]:
 def tree_names(tree: Any, root: str) -> list[str]:
     """How Python would write each leaf of a tree that is called root.
 
+    Arguments:
+        tree: as for tree_flatten.
+        root: the name of the whole.
+
     >>> tree_names({"w": 1, "layers": [2, (3, None)]}, "p")
     ["p['w']", "p['layers'][0]", "p['layers'][1][0]"]
     """
@@ -55,6 +70,11 @@ def tree_names(tree: Any, root: str) -> list[str]:
 
 def flatten_like(like: Any, tree: Any, root: str) -> list[Any]:
     """The leaves of a tree called root in the order of another, which has the same structure.
+
+    Arguments:
+        like: the other tree.
+        tree: the tree to take apart.
+        root: its name, for messages.
 
     >>> flatten_like({"a": 0, "b": [0]}, {"b": (1,), "a": 2}, "p")
     [2, 1]
@@ -92,6 +112,11 @@ def _structure(tree: Any) -> str:
 
 def tree_map(f: Callable[..., Any], tree: Any, *more: Any) -> Any:
     """f of the leaves in equal places of one or more trees; the result is like the first.
+
+    Arguments:
+        f: a function of as many leaves as there are trees.
+        tree: the first tree.
+        more: others of the same structure.
 
     >>> tree_map(lambda w, g: w - g, {"a": 3, "b": [1]}, {"b": [1], "a": 1})
     {'a': 2, 'b': [0]}

@@ -180,6 +180,7 @@ SENSIBLE = {
     "data": X, "like": X, "value": 1.0, "dtype": None, "path": "no such folder/file.npy", "tensor": X,
     "f": lambda *a: fn.sum(fn.relu(a[0])), "primals": (X,), "tangents": (X,), "tree": {"a": X}, "min": 0.0, "max": 1.0,
     "argnums": 0, "in_axes": 0, "has_aux": False, "negative_slope": 0.1, "beta": 1.0,
+    "cache_size": 4,
 }  # fmt: skip
 SPECIAL = {
     "linear": {"weight": np.ones((3, 6))}, "matmul": {"other": np.ones((6, 2))}, "cross_entropy": {"target": np.zeros((1, 6, 6), int)},
@@ -229,6 +230,8 @@ def public_functions():
     yield "Tape.backward of a tensor", lambda **kw: tape.backward(fn.sum(variable), **kw)
     compiled = fn.compile(lambda x, k: fn.conv2d(x, np.ones((2, 2, 3, 3)), stride=k), X, 1)
     yield "a compiled function", lambda data, tree: compiled(data, tree)
+    cached = fn.compile(lambda x, *k, **named: fn.relu(x), cache_size=4)
+    yield "a function with a cache of programs", lambda data, tree: cached(data, tree, more=tree)
     for name in ("grad", "jacrev", "jacfwd", "vmap", "per_sample_grad", "value_and_grad"):
         transformed = getattr(fn, name)(lambda *a: fn.sum(fn.relu(a[0])))
         yield f"what {name} returns", lambda data, f=transformed: f(data)

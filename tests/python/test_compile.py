@@ -116,7 +116,7 @@ def test_indices_go_from_a_pool_to_an_unpool(rng):
 
 
 def test_a_sharpness_is_an_argument(rng):
-    x, f = rng.normal(size=(1, 2, 5)), lambda x, beta: fn.sum(fn.smooth_max_pool(x, 2, beta=beta))
+    x, f = rng.normal(size=(1, 2, 5)), lambda x, beta: fn.sum(fn.smooth_max_pool1d(x, 2, beta=beta))
     assert_compiles(fn.grad(f, (0, 1)), x, np.array(2.0), then=(x, np.array(-3.0)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fenestra as fn
-from fenestra import _core, arrays, checking, compiling, nhwc, transforms, trees
+from fenestra import _core, arrays, calling, checking, compiling, nhwc, transforms, trees
 
 PACKAGE = pathlib.Path(fn.__file__).parent
 # What an interpreter needs to load a module that a sanitizer watches; nothing otherwise.
@@ -22,18 +22,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTIONS = {name: getattr(_core, name) for name in _core._stubs}
 OTHERS = {
     f"{module.__name__}.{name}": member
-    for module in (arrays, checking, compiling, nhwc, transforms, trees)
+    for module in (arrays, calling, checking, compiling, nhwc, transforms, trees)
     for name, member in vars(module).items()
     if not name.startswith("_") and getattr(member, "__module__", None) == module.__name__
 }
-CLASS = {f"Tensor.{name}": getattr(fn.Tensor, name) for name in ("numpy", "detach", "astype")}
-EVERYTHING = {**FUNCTIONS, **OTHERS, **CLASS, "fenestra": fn, "Tensor": fn.Tensor,
-              "asarray": fn.asarray}
+CLASS = {f"Tensor.{name}": getattr(fn.Tensor, name) for name in ("numpy", "detach", "astype", "copy", "item", "tolist")}
+PLAIN = {name: getattr(fn, name) for name in ("asarray", "load_npy", "save_npy", "threads", "set_threads")}
+EVERYTHING = {**FUNCTIONS, **OTHERS, **CLASS, **PLAIN, "fenestra": fn, "Tensor": fn.Tensor}
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_the_examples_of_docstrings_run(name):
-    names = {**vars(trees), "fn": fn, "np": np}
+    names = {**vars(trees), **vars(calling), "fn": fn, "np": np}
     test = doctest.DocTestParser().get_doctest(EVERYTHING[name].__doc__ or "", names, name, None, 0)
     runner = doctest.DocTestRunner(verbose=False)
     report = []
@@ -63,11 +63,34 @@ def test_every_operator_of_the_list_has_a_signature():
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_says_its_arguments_its_shapes_and_an_example(name):
     doc = FUNCTIONS[name].__doc__
-    assert "Shapes: " in doc
-    base = name[:-2] if name[-2:] in ("1d", "2d", "3d") else name
-    assert f">>> " in FUNCTIONS[base].__doc__
+    assert "Shapes: " in doc and f"fn.{name}(" in doc and max(map(len, doc.splitlines())) <= 100
     parameters = list(inspect.signature(FUNCTIONS[name]).parameters)
     assert parameters and all(f"{parameter}: " in _core._stubs[name] for parameter in parameters)
+    assert described(doc) == parameters or sorted(described(doc)) == sorted(parameters)
+
+
+def described(doc):
+    """The arguments that a docstring says something of."""
+    section = doc.split("Arguments:\n", 1)[-1].split("\n\n", 1)[0] if "Arguments:\n" in doc else ""
+    indent = len(section) - len(section.lstrip())
+    lines = [line[indent:] for line in section.splitlines() if line[indent : indent + 1].strip()]
+    return [re.match(r"(\w+)( \(or \w+\))?: \S", line).group(1) for line in lines]
+
+
+PUBLIC = {name: member for name, member in {**OTHERS, **PLAIN}.items()
+          if not inspect.isclass(member) and "calling" not in name}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_other_function_says_its_arguments_and_an_example(name):
+    doc = inspect.getdoc(PUBLIC[name])
+    assert ">>> " in doc
+    if name in PLAIN:  # pybind11 says the arguments in the first line
+        inside = doc.split("\n")[0]
+        parameters = re.findall(r"(\w+): ", inside)
+    else:
+        parameters = list(inspect.signature(PUBLIC[name]).parameters)
+    assert described(doc) == parameters
 
 
 @pytest.mark.parametrize("name", OTHERS)

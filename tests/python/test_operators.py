@@ -260,12 +260,16 @@ def test_a_function_with_a_number_is_the_one_without_on_that_many_axes(name, rng
     elif base is fn.lp_pool:
         arguments = (2, 2)
     elif base is fn.max_unpool:
-        x, indices = fn.max_pool(x, 2, return_indices=True)
+        x, indices = fn.max_pool(x, [2] * rank, return_indices=True)
         arguments = (indices, 2)
     else:
-        arguments = (2,)
+        arguments = () if base in (fn.global_avg_pool, fn.global_max_pool) else (2,)
+    # One size for all axes says how many there are only in four axes and more: see test_pools.py.
+    unnamed, listed = base, [*arguments[:-1], [2] * rank] if arguments and np.isscalar(arguments[-1]) else arguments
+    if not arguments:
+        unnamed, listed = getattr(fn, name[:-2].replace("global", "adaptive")), ([1] * rank,)
     np.testing.assert_array_equal(np.asarray(getattr(fn, name)(x, *arguments)),
-                                  np.asarray(base(x, *arguments)))
+                                  np.asarray(unnamed(x, *listed)))
     with pytest.raises(ValueError, match="axes"):
         getattr(fn, name)(np.ones((1,) * (rank + 4)), *(a if np.isscalar(a) or base is fn.max_unpool
                           else np.ones((1,) * (rank + 4)) for a in arguments))

@@ -94,7 +94,58 @@ def test_attributes_are_those_of_an_array():
 
 def test_repr_shows_numbers_and_type():
     assert repr(fn.tensor([1.0, 2.5])) == "Tensor([1. , 2.5], dtype=float64)"
-    assert repr(fn.zeros((0, 2), "float32")) == "Tensor([], dtype=float32)"
+    assert repr(fn.zeros((0, 2), "float32")) == "Tensor([], shape=(0, 2), dtype=float32)"
+    assert repr(fn.zeros(0)) == "Tensor([], dtype=float64)"
+    large = repr(fn.zeros((100, 100)))
+    assert large.endswith("shape=(100, 100), dtype=float64)") and "..." in large and len(large) < 1000
+    with np.printoptions(threshold=3, precision=2):
+        assert repr(fn.tensor([0.123, 1, 2, 3])) == "Tensor([0.12, 1.  , 2.  , 3.  ], shape=(4,), dtype=float64)"
+
+
+def test_repr_says_what_a_tensor_is_inside_a_transform():
+    seen = []
+
+    def f(x):
+        seen.append(repr(x))
+        return fn.sum(x * x)
+
+    fn.grad(f)(np.ones(2))
+    fn.jvp(f, (np.ones(2),), (np.ones(2),))
+    fn.vmap(f)(np.ones((3, 2)))
+    fn.compile(f, np.ones(2))
+    assert seen == [
+        "Tensor([1., 1.], dtype=float64, on a tape)",
+        "Tensor([1., 1.], dtype=float64, with a tangent)",
+        "Tensor(<numbers not known here>, shape=(2,), dtype=float64, each of 3 samples)",
+        "Tensor(<numbers not known here>, shape=(2,), dtype=float64, being compiled)",
+    ]  # fmt: skip
+
+
+def test_a_single_element_is_formatted_like_a_number():
+    loss = fn.tensor(1.23456, "float32")
+    assert f"{loss:.3f}|{fn.tensor([[2.5]]):8.2e}|{loss:>7.1f}" == "1.235|2.50e+00|    1.2"
+    assert f"{fn.tensor(1.5)}" == "1.5" and f"{fn.tensor([1.5])}" == "Tensor([1.5], dtype=float64)"
+    texts = []
+    fn.grad(lambda x: (texts.append(f"{x:.1f}"), x * x)[1])(2.0)
+    fn.vmap(lambda x: (texts.append(f"{x}"), x * x)[1])(np.ones(2))
+    assert texts[0] == "2.0" and "each of 2 samples" in texts[1]
+    with pytest.raises(TypeError, match=r"format: the tensor \(2,\) is not a single element"):
+        f"{fn.ones(2):.3f}"
+    with pytest.raises(TypeError, match="stands for all samples"):
+        fn.vmap(lambda x: fn.tensor(float(f"{x:.3f}")))(np.ones(2))
+    with pytest.raises(ValueError):
+        f"{loss:.3q}"
+
+
+def test_tolist_gives_nested_lists_of_numbers():
+    assert fn.tensor([[1.0, 2.0], [3.0, 4.0]]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert fn.tensor(2.5, "float32").tolist() == 2.5 and fn.zeros((0, 2)).tolist() == []
+    assert type(fn.ones(1, "float32").tolist()[0]) is float
+    seen = []
+    fn.grad(lambda x: (seen.append(x.tolist()), fn.sum(x))[1])(np.ones(2))
+    assert seen == [[1.0, 1.0]]
+    with pytest.raises(TypeError, match="tolist: .*not known while"):
+        fn.compile(lambda x: x * x.tolist()[0], np.ones(2))
 
 
 def test_operators_are_those_of_numpy(rng):

@@ -102,6 +102,15 @@ def test_tensors_go_to_torch_without_a_copy():
     assert t.numpy()[0] == 5
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_as_tensor_takes_tensors_without_a_copy(dtype):
+    t = fn.tensor([[1.0, 2.0], [3.0, 4.0]], dtype)
+    x = torch.as_tensor(t)
+    assert x.dtype == getattr(torch, dtype) and x.shape == (2, 2)
+    x[0, 1] = 7
+    assert t[0, 1].item() == 7
+
+
 def test_strided_and_foreign_torch_tensors():
     x = torch.arange(12.0).reshape(3, 4)
     np.testing.assert_array_equal(fn.asarray(x.t()).numpy(), x.t().numpy())

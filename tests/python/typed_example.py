@@ -25,6 +25,15 @@ def train(w: fn.Tensor, x: npt.NDArray[np.float32]) -> fn.Tensor:
     y, tangent = fn.jvp(lambda v: fn.nhwc.max_pool2d(v, kernel_size=2), (x,), (x,))
     compiled: fn.Compiled = fn.compile(fn.value_and_grad(loss), w, x)
     assert compiled(w, x)[0] == value and compiled.peak_bytes > 0 and "conv" in compiled.explain()
+    named: fn.Tensor = fn.grad(loss, argnames="w")(w, x=x)
+    cached: fn.CompiledFunction = fn.compile(loss)
+    assert cached(w, x=x) == value and cached.cache_info().misses == 1 and cached.programs()[0].arguments
+
+    @fn.compile(cache_size=4)
+    def doubled(v: fn.Tensor) -> fn.Tensor:
+        return v * 2
+
+    print(f"{value:.3f}", doubled(named).tolist())
     with fn.no_grad():
         step: fn.Tensor = w - 0.1 * fn.asarray(w_bar)
     return step if float(fn.mean(fn.asarray(tangent) * y)) > 0 else w[..., 0] @ w.T

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <fenestra/ops/avg_pool/avg_pool.hpp>
-#include <fenestra/ops/signature.hpp>
+#include <fenestra/ops/pool_signature.hpp>
 
 namespace fenestra {
 
@@ -30,10 +30,15 @@ struct AvgPoolSignature {
                  "given.",
          .shapes = "input (N, C, spatial...) or (C, spatial...) -> (N, C, spatial...)",
          .example = ">>> x = fn.tensor([[[1., 2., 3., 4., 5.]]])\n"
-                    ">>> fn.avg_pool(x, 3, stride=2, padding=1)\n"
+                    ">>> fn.avg_pool(x, [3], stride=2, padding=1)\n"
                     "Tensor([[[1., 3., 3.]]], dtype=float64)",
-         .ranks = true},
+         .ranks = true,
+         .arguments = "count_include_pad: False leaves padded cells out of the mean.\n"
+                      "divisor_override: a number to divide the sum by, whatever was counted.",
+         .ranked_example = kPoolExample},
         []<class V>(const V& x, const AvgPoolOptions& options, int rank) {
+          require_clear_rank(
+              "avg_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           return avg_pool(x, options, rank);
         },
         Input{"input"},

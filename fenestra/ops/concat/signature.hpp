@@ -18,7 +18,8 @@ struct ConcatSignature {
          .text = "The tensors one after another along an axis they share.",
          .shapes = "tensors of one shape but for the axis -> their sum there",
          .example = ">>> fn.concat([fn.tensor([1., 2.]), fn.tensor([3.])])\n"
-                    "Tensor([1., 2., 3.], dtype=float64)"},
+                    "Tensor([1., 2., 3.], dtype=float64)",
+         .arguments = "axis: the axis they are joined along; negative ones count from the last."},
         []<class V>(const std::vector<V>& parts, int axis) { return concat(parts, axis); },
         InputList{"tensors"},
         Plain<int>{.name = "axis", .otherwise = 0});
@@ -28,7 +29,9 @@ struct ConcatSignature {
          .shapes = "n tensors of one shape -> that shape with n at the axis",
          .example = ">>> fn.stack([fn.tensor([1., 2.]), fn.tensor([3., 4.])])\n"
                     "Tensor([[1., 2.],\n"
-                    "        [3., 4.]], dtype=float64)"},
+                    "        [3., 4.]], dtype=float64)",
+         .arguments = "axis: where the new axis stands in the result; negative ones count from the "
+                      "last."},
         []<class V>(const std::vector<V>& parts, int axis) {
           if (parts.empty()) {
             return concat(parts, axis);

@@ -46,7 +46,12 @@ struct ConvSignature {
                     "Tensor([[[21., 32., 43.]]], dtype=float64)\n"
                     ">>> fn.conv(x, w, stride=2, padding='same').shape\n"
                     "(1, 1, 2)",
-         .ranks = true},
+         .ranks = true,
+         .arguments = "weight: the filters, one for each output channel.\n"
+                      "bias: one number for each output channel, or None.",
+         .ranked_example = ">>> x, w = fn.ones((1, 2, %5)), fn.ones((4, 2, %3))\n"
+                           ">>> fn.%name(x, w, fn.zeros(4), stride=2, padding=1).shape\n"
+                           "(1, 4, %3)"},
         []<class V>(const V& x,
                     const V& w,
                     const std::optional<V>& b,

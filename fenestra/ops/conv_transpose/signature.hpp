@@ -33,7 +33,17 @@ struct ConvTransposeSignature {
                     ">>> w = fn.tensor([[[1., 10., 100.]]])\n"
                     ">>> fn.conv_transpose(x, w, stride=2, padding=1)\n"
                     "Tensor([[[ 10., 102.,  20., 203.,  30.]]], dtype=float64)",
-         .ranks = true},
+         .ranks = true,
+         .arguments = "weight: the filters, one for each input channel.\n"
+                      "bias: one number for each output channel, or None.\n"
+                      "stride: cells of the result from one input cell to the next.\n"
+                      "padding: cells cropped from the result, said as for conv.\n"
+                      "output_padding: cells added at the high ends, below the stride or the "
+                      "dilation.\n"
+                      "output_size: the spatial extents of the result, instead of output_padding.",
+         .ranked_example = ">>> x, w = fn.ones((1, 4, %3)), fn.ones((4, 2, %2))\n"
+                           ">>> fn.%name(x, w, stride=2).shape\n"
+                           "(1, 2, %6)"},
         []<class V>(const V& x,
                     const V& w,
                     const std::optional<V>& b,

@@ -91,7 +91,8 @@ struct ElementwiseSignature {
         {.name = "leaky_relu",
          .text = "input where positive, negative_slope * input elsewhere",
          .shapes = kShapes,
-         .example = ">>> fn.leaky_relu(-4., 0.25)\nTensor(-1., dtype=float64)"},
+         .example = ">>> fn.leaky_relu(-4., 0.25)\nTensor(-1., dtype=float64)",
+         .arguments = "negative_slope: the factor where the input is negative."},
         []<class V>(const V& x, double slope) { return leaky_relu(x, slope); },
         Input{"input"},
         Plain<double>{.name = "negative_slope", .otherwise = 0.01});
@@ -100,7 +101,9 @@ struct ElementwiseSignature {
          .text = "min(max(input, min), max); without a bound where it is not given",
          .shapes = kShapes,
          .example = ">>> fn.clip(fn.tensor([-2., 0., 5.]), 0., 1.)\n"
-                    "Tensor([0., 0., 1.], dtype=float64)"},
+                    "Tensor([0., 0., 1.], dtype=float64)",
+         .arguments = "min: the lower bound, or None.\n"
+                      "max: the upper bound, or None."},
         []<class V>(const V& x, std::optional<double> least, std::optional<double> most) {
           return clip(x, least.value_or(-kInfinity), most.value_or(kInfinity));
         },
@@ -112,7 +115,8 @@ struct ElementwiseSignature {
          .text = "input to the power of a constant; pow takes a tensor as exponent",
          .shapes = kShapes,
          .example = ">>> fn.power(fn.tensor([1., 2., -3.]), 2)\n"
-                    "Tensor([1., 4., 9.], dtype=float64)"},
+                    "Tensor([1., 4., 9.], dtype=float64)",
+         .arguments = "exponent: a number."},
         []<class V>(const V& x, double exponent) { return power(x, exponent); },
         Input{"input"},
         Plain<double>{.name = "exponent"});
@@ -120,7 +124,8 @@ struct ElementwiseSignature {
         {.name = "scale",
          .text = "input times a constant",
          .shapes = kShapes,
-         .example = ">>> fn.scale(3., 0.5)\nTensor(1.5, dtype=float64)"},
+         .example = ">>> fn.scale(3., 0.5)\nTensor(1.5, dtype=float64)",
+         .arguments = "factor: a number."},
         []<class V>(const V& x, double factor) { return scale(x, factor); },
         Input{"input"},
         Plain<double>{.name = "factor"});

@@ -32,7 +32,9 @@ struct LossSignature {
          .example = ">>> logits = fn.tensor([[0., 0.], [100., 0.]])\n"
                     ">>> loss = fn.cross_entropy(logits, np.array([1, 0]), reduction='none')\n"
                     ">>> print([round(v.item(), 6) for v in loss])\n"
-                    "[0.693147, 0.0]"},
+                    "[0.693147, 0.0]",
+         .arguments = "input: scores of the classes, not yet normalised.\n"
+                      "target: integers, the right class of each."},
         []<class V>(const V& x, const IndicesOf<V>& target, const LossOptions& options) {
           return cross_entropy(x, target, options);
         },
@@ -44,7 +46,8 @@ struct LossSignature {
          .text = "(input - target)^2. The shapes must be equal: broadcasting here hides mistakes.",
          .shapes = "input, target (any) -> (), or (any) with reduction='none'",
          .example = ">>> fn.mse_loss(fn.tensor([1., 3.]), fn.tensor([1., 1.]))\n"
-                    "Tensor(2., dtype=float64)"},
+                    "Tensor(2., dtype=float64)",
+         .arguments = "target: what the input should be, of its shape."},
         []<class V>(const V& x, const V& target, const LossOptions& options) {
           return mse_loss(x, target, options);
         },
@@ -59,7 +62,9 @@ struct LossSignature {
          .example =
              ">>> loss = fn.binary_cross_entropy_with_logits(fn.tensor([0.]), fn.tensor([1.]))\n"
              ">>> print(round(loss.item(), 6))\n"
-             "0.693147"},
+             "0.693147",
+         .arguments = "input: logits, any numbers.\n"
+                      "target: probabilities from 0 to 1, of the same shape."},
         []<class V>(const V& x, const V& target, const LossOptions& options) {
           return bce_with_logits(x, target, options);
         },

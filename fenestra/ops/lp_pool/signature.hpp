@@ -2,7 +2,7 @@
 #pragma once
 
 #include <fenestra/ops/lp_pool/lp_pool.hpp>
-#include <fenestra/ops/signature.hpp>
+#include <fenestra/ops/pool_signature.hpp>
 
 namespace fenestra {
 
@@ -27,10 +27,14 @@ struct LpPoolSignature {
          .text = "(sum of |input|^p)^(1/p) over the real cells of each window, p = norm_type > 0. "
                  "The gradient of an all-zero window is 0.",
          .shapes = "input (N, C, spatial...) or (C, spatial...) -> (N, C, spatial...)",
-         .example = ">>> fn.lp_pool(fn.tensor([[[3., 4., 12.]]]), 2, 2, ceil_mode=True)\n"
+         .example = ">>> fn.lp_pool(fn.tensor([[[3., 4., 12.]]]), 2, [2], ceil_mode=True)\n"
                     "Tensor([[[ 5., 12.]]], dtype=float64)",
-         .ranks = true},
+         .ranks = true,
+         .arguments = "norm_type: the p of the norm, a finite number above 0.",
+         .ranked_example = ">>> fn.%name(fn.full((1, 3, %4), 5.), 1, 2).shape\n(1, 3, %2)"},
         []<class V>(const V& x, const LpPoolOptions& options, int rank) {
+          require_clear_rank(
+              "lp_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           return lp_pool(x, options, rank);
         },
         Input{"input"},

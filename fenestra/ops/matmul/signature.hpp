@@ -24,7 +24,10 @@ struct MatmulSignature {
              "row on the left and a column on the right. input @ other says the same.",
          .shapes = "input (..., n, k), other (..., k, m) -> (..., n, m)",
          .example = ">>> fn.matmul(fn.tensor([[1., 2.]]), fn.tensor([[3.], [4.]]))\n"
-                    "Tensor([[11.]], dtype=float64)"},
+                    "Tensor([[11.]], dtype=float64)",
+         .arguments = "other: the matrices on the right.\n"
+                      "transpose_a: True exchanges the last two axes of input.\n"
+                      "transpose_b: True exchanges the last two axes of other."},
         []<class V>(const V& a, const V& b, const MatMulOptions& options) {
           return matmul(a, b, options);
         },
@@ -36,7 +39,9 @@ struct MatmulSignature {
          .text = "input times the transpose of weight, plus the bias.",
          .shapes = "input (..., in), weight (out, in), bias (out) -> (..., out)",
          .example = ">>> fn.linear(fn.tensor([1., 2.]), fn.tensor([[3., 4.]]), fn.tensor([5.]))\n"
-                    "Tensor([16.], dtype=float64)"},
+                    "Tensor([16.], dtype=float64)",
+         .arguments = "weight: a row for each number of the result.\n"
+                      "bias: added to the result, or None."},
         []<class V>(const V& x, const V& w, const std::optional<V>& b) {
           return b ? linear(x, w, *b) : linear(x, w);
         },

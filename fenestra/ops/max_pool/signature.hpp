@@ -2,7 +2,7 @@
 #pragma once
 
 #include <fenestra/ops/max_pool/max_pool.hpp>
-#include <fenestra/ops/signature.hpp>
+#include <fenestra/ops/pool_signature.hpp>
 
 namespace fenestra {
 
@@ -36,14 +36,17 @@ struct MaxPoolSignature {
                  "spatial extents of one sample and channel, -1 where no cell won.",
          .shapes = "input (N, C, spatial...) or (C, spatial...) -> (N, C, spatial...)",
          .example = ">>> x = fn.tensor([[[1., 5., 2., 4.]]])\n"
-                    ">>> fn.max_pool(x, 2)\n"
+                    ">>> fn.max_pool(x, [2])\n"
                     "Tensor([[[5., 4.]]], dtype=float64)\n"
-                    ">>> y, indices = fn.max_pool(x, 2, return_indices=True)\n"
+                    ">>> y, indices = fn.max_pool(x, [2], return_indices=True)\n"
                     ">>> indices\n"
                     "array([[[1, 3]]])",
          .result = kMaxPoolResult,
-         .ranks = true},
+         .ranks = true,
+         .ranked_example = kPoolExample},
         []<class V>(const V& x, const MaxPoolOptions& options, bool return_indices, int rank) {
+          require_clear_rank(
+              "max_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           if (!return_indices) {
             return WithIndices<V>{max_pool(x, options, rank), {}};
           }

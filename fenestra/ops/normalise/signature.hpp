@@ -16,6 +16,14 @@ struct signature::Fields<NormOptions> {
 
 namespace signature {
 
+inline constexpr std::string_view kNormArguments =
+    "weight: the scale of each channel; given with bias or not at all.\n"
+    "bias: the shift of each channel.";
+inline constexpr std::string_view kGroupNormArguments =
+    "num_groups: parts of equal size into which the channels fall.\n"
+    "weight: the scale of each channel; given with bias or not at all.\n"
+    "bias: the shift of each channel.";
+
 /// Scale and shift come together.
 template <AnyValue V>
 bool has_parameters(std::string_view op,
@@ -49,7 +57,8 @@ struct NormaliseSignature {
                     "        [ 1.]], dtype=float64)\n"
                     ">>> mean, var\n"
                     "(Tensor([2.], dtype=float64), Tensor([1.], dtype=float64))",
-         .result = "tuple[Tensor, Tensor, Tensor]"},
+         .result = "tuple[Tensor, Tensor, Tensor]",
+         .arguments = kNormArguments},
         []<class V>(const V& x,
                     const std::optional<V>& weight,
                     const std::optional<V>& bias,
@@ -67,7 +76,11 @@ struct NormaliseSignature {
          .shapes = "input (N, C, spatial...), mean, var, weight, bias (C) -> (N, C, spatial...)",
          .example = ">>> one = fn.tensor([1.])\n"
                     ">>> fn.batch_norm_inference(fn.tensor([[3.]]), one, one, eps=0.)\n"
-                    "Tensor([[2.]], dtype=float64)"},
+                    "Tensor([[2.]], dtype=float64)",
+         .arguments = "mean: of each channel.\n"
+                      "var: the variance of each channel, biased or not.\n"
+                      "weight: the scale of each channel; given with bias or not at all.\n"
+                      "bias: the shift of each channel."},
         []<class V>(const V& x,
                     const V& mean,
                     const V& var,
@@ -89,7 +102,8 @@ struct NormaliseSignature {
          .text = "Normalised by the statistics of each sample and group of consecutive channels; "
                  "weight and bias are per channel.",
          .shapes = "input (N, C, spatial...), weight (C), bias (C) -> (N, C, spatial...)",
-         .example = ">>> fn.group_norm(fn.tensor([[1., 3., 5., 5.]]), 2, eps=0.5).shape\n(1, 4)"},
+         .example = ">>> fn.group_norm(fn.tensor([[1., 3., 5., 5.]]), 2, eps=0.5).shape\n(1, 4)",
+         .arguments = kGroupNormArguments},
         []<class V>(const V& x,
                     Index groups,
                     const std::optional<V>& weight,
@@ -110,7 +124,12 @@ struct NormaliseSignature {
                  "axes without them.",
          .shapes = "input (..., d), weight (d), bias (d) -> (..., d)",
          .example = ">>> fn.layer_norm(fn.tensor([[1., 3.]]), eps=0.)\n"
-                    "Tensor([[-1.,  1.]], dtype=float64)"},
+                    "Tensor([[-1.,  1.]], dtype=float64)",
+         .arguments =
+             "weight: scales, of the shape of the axes to normalise; given with bias or not "
+             "at all.\n"
+             "bias: shifts, of the same shape.\n"
+             "axes: how many trailing axes to normalise over, where there is no weight."},
         []<class V>(const V& x,
                     const std::optional<V>& weight,
                     const std::optional<V>& bias,

@@ -35,7 +35,12 @@ struct PadSignature {
                  "reflect, replicate or circular.",
          .shapes = "input (any) -> low + extent + high on each axis",
          .example = ">>> fn.pad(fn.tensor([1., 2., 3.]), [(2, 1)], mode='reflect')\n"
-                    "Tensor([3., 2., 1., 2., 3., 2.], dtype=float64)"},
+                    "Tensor([3., 2., 1., 2., 3., 2.], dtype=float64)",
+         .arguments = "padding: a (low, high) pair for each axis.\n"
+                      "mode: 'zero', 'constant', 'reflect' (without the edge), 'replicate' (the "
+                      "edge) or 'circular'.\n"
+                      "value: what the cells hold with mode='constant'.\n"
+                      "axes: the axes that padding is for, or None for all."},
         []<class V>(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options) {
           return pad(x, padding, options);
         },

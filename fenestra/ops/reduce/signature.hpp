@@ -58,12 +58,12 @@ struct ReduceSignature {
         Options<ReduceOptions>{});
     declarer.function(
         {.name = "broadcast_to",
-         .text = "The input repeated along the axes in which it is 1 or which it "
-                 "lacks.",
+         .text = "The input repeated along the axes in which it is 1 or which it lacks.",
          .shapes = "input (broadcastable) -> shape",
          .example = ">>> fn.broadcast_to(fn.tensor([1., 2.]), (2, 2))\n"
                     "Tensor([[1., 2.],\n"
-                    "        [1., 2.]], dtype=float64)"},
+                    "        [1., 2.]], dtype=float64)",
+         .arguments = "shape: the extents of the result; those of the input stand at its end."},
         []<class V>(const V& x, const Shape& shape) { return broadcast_to(x, shape); },
         Input{"input"},
         Plain<Shape>{.name = "shape"});

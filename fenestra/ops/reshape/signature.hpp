@@ -17,7 +17,8 @@ struct ReshapeSignature {
          .shapes = "input (any) -> shape",
          .example = ">>> fn.reshape(fn.tensor([1., 2., 3., 4.]), (2, -1))\n"
                     "Tensor([[1., 2.],\n"
-                    "        [3., 4.]], dtype=float64)"},
+                    "        [3., 4.]], dtype=float64)",
+         .arguments = "shape: the new extents; at most one is -1."},
         []<class V>(const V& x, const Shape& shape) { return reshape(x, shape); },
         Input{"input"},
         Plain<Shape>{.name = "shape"});

@@ -18,7 +18,11 @@ struct SliceSignature {
              "the same of several axes.",
          .shapes = "input (any) -> (any), count on the axis",
          .example = ">>> fn.slice(fn.tensor([1., 2., 3., 4.]), 0, 1, 2)\n"
-                    "Tensor([2., 3.], dtype=float64)"},
+                    "Tensor([2., 3.], dtype=float64)",
+         .arguments = "axis: the axis to cut; negative ones count from the last.\n"
+                      "begin: the first cell.\n"
+                      "count: the number of cells.\n"
+                      "step: from one cell to the next; negative ones run backwards."},
         []<class V>(const V& x, int axis, Index begin, Index count, Index step) {
           return slice(x, axis, begin, count, step);
         },

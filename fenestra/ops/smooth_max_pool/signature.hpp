@@ -1,7 +1,7 @@
 // Smooth max pooling for scripting languages: see ops/signature.hpp.
 #pragma once
 
-#include <fenestra/ops/signature.hpp>
+#include <fenestra/ops/pool_signature.hpp>
 #include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
 
 namespace fenestra {
@@ -33,13 +33,20 @@ struct SmoothMaxPoolSignature {
              "is subtracted, n the cells counted.",
          .shapes = "input (N, C, spatial...), beta () -> (N, C, spatial...)",
          .example = ">>> x = fn.tensor([[[1., 2., 3., 4.]]])\n"
-                    ">>> print(round(fn.smooth_max_pool(x, 4).item(), 7))\n"
+                    ">>> print(round(fn.smooth_max_pool(x, [4]).item(), 7))\n"
                     "4.4401897",
-         .ranks = true},
+         .ranks = true,
+         .arguments = "beta: the sharpness, finite and not 0: a number, or a tensor of rank 0.\n"
+                      "normalised: True subtracts log(n)/beta, so that equal cells give their "
+                      "value.",
+         .ranked_example = ">>> fn.%name(fn.ones((1, 3, %4)), 2, beta=10., normalised=True).shape\n"
+                           "(1, 3, %2)"},
         []<class V>(const V& x,
                     const SmoothMaxPoolOptions& options,
                     const std::optional<V>& beta,
                     int rank) {
+          require_clear_rank(
+              "smooth_max_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
           return beta ? smooth_max_pool(x, *beta, options, rank)
                       : smooth_max_pool(x, options, rank);
         },

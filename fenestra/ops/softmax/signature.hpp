@@ -12,6 +12,8 @@ namespace signature {
 struct SoftmaxAxis {
   int axis = -1;
 };
+inline constexpr std::string_view kSoftmaxArguments =
+    "axis: the axis to normalise along; negative ones count from the last.";
 template <>
 struct Fields<SoftmaxAxis> {
   static constexpr std::tuple list{field("axis", &SoftmaxAxis::axis).also("dim")};
@@ -28,7 +30,8 @@ struct SoftmaxSignature {
          .text = "exp(input)/sum(exp(input)) along an axis.",
          .shapes = "input (any) -> (the same)",
          .example = ">>> fn.softmax(fn.tensor([0., 0.]))\n"
-                    "Tensor([0.5, 0.5], dtype=float64)"},
+                    "Tensor([0.5, 0.5], dtype=float64)",
+         .arguments = kSoftmaxArguments},
         []<class V>(const V& x, SoftmaxAxis o) { return softmax(x, o.axis); },
         Input{"input"},
         Options<SoftmaxAxis>{});
@@ -37,7 +40,8 @@ struct SoftmaxSignature {
          .text = "log(softmax(input)) along an axis, without the detour.",
          .shapes = "input (any) -> (the same)",
          .example = ">>> print(round(fn.log_softmax(fn.tensor([0., 0.]))[0].item(), 6))\n"
-                    "-0.693147"},
+                    "-0.693147",
+         .arguments = kSoftmaxArguments},
         []<class V>(const V& x, SoftmaxAxis o) { return log_softmax(x, o.axis); },
         Input{"input"},
         Options<SoftmaxAxis>{});
@@ -45,7 +49,8 @@ struct SoftmaxSignature {
         {.name = "logsumexp",
          .text = "log(sum(exp(input))) along an axis, which is removed unless keepdims.",
          .shapes = "input (any) -> the other axes",
-         .example = ">>> print(round(fn.logsumexp(fn.tensor([0., 0.])).item(), 6))\n0.693147"},
+         .example = ">>> print(round(fn.logsumexp(fn.tensor([0., 0.])).item(), 6))\n0.693147",
+         .arguments = kSoftmaxArguments},
         []<class V>(const V& x, SoftmaxAxis o, bool keep) { return logsumexp(x, o.axis, keep); },
         Input{"input"},
         Options<SoftmaxAxis>{},

@@ -19,7 +19,8 @@ struct TransposeSignature {
          .shapes = "input (any) -> (permuted)",
          .example = ">>> fn.transpose(fn.tensor([[1., 2.], [3., 4.]]))\n"
                     "Tensor([[1., 3.],\n"
-                    "        [2., 4.]], dtype=float64)"},
+                    "        [2., 4.]], dtype=float64)",
+         .arguments = "axes: all axes of the input in their new order, or None."},
         []<class V>(const V& x, const std::vector<int>& axes) {
           std::vector<int> order = axes;
           for (int axis = x.shape().rank() - 1; axes.empty() && axis >= 0; --axis) {
