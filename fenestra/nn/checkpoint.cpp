@@ -29,9 +29,7 @@ const std::string kAverage = "optimiser.average.";
 /// nothing else, is always seen.
 class Checksum {
  public:
-  void add(std::uint64_t word) {
-    state_ = std::rotl((state_ ^ word) * 0x9E3779B97F4A7C15ULL, 29);
-  }
+  void add(std::uint64_t word) { state_ = std::rotl((state_ ^ word) * 0x9E3779B97F4A7C15ULL, 29); }
   void add(const void* bytes, std::size_t count) {
     const char* at = static_cast<const char*>(bytes);
     for (; count >= 8; count -= 8, at += 8) {
@@ -109,7 +107,9 @@ const std::string& text_of(const std::filesystem::path& path,
 }
 
 template <class N>
-N number_of(const std::filesystem::path& path, const io::Metadata& metadata, const std::string& key) {
+N number_of(const std::filesystem::path& path,
+            const io::Metadata& metadata,
+            const std::string& key) {
   const std::string& text = text_of(path, metadata, key);
   N number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -124,8 +124,9 @@ Index count_of(const std::filesystem::path& path,
                const std::string& key) {
   const Index count = number_of<Index>(path, metadata, key);
   if (count < 0) {
-    throw_bad(path, "metadata \"" + kPrefix + key + "\" is " + std::to_string(count) +
-                        ", expected 0 or more");
+    throw_bad(
+        path,
+        "metadata \"" + kPrefix + key + "\" is " + std::to_string(count) + ", expected 0 or more");
   }
   return count;
 }
