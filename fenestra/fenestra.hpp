@@ -8,6 +8,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/version.hpp>
 #include <fenestra/engine/compile.hpp>
+#include <fenestra/engine/custom_vjp.hpp>
 #include <fenestra/engine/gradcheck.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/engine/transforms.hpp>
@@ -16,6 +17,7 @@
 #include <fenestra/engine/vmap.hpp>
 #include <fenestra/nn/compile_step.hpp>
 #include <fenestra/ops/all.hpp>
+#include <fenestra/ops/matmul/einsum.hpp>
 #include <fenestra/ops/typed_all.hpp>
 #include <fenestra/tensor/tensor.hpp>
 #include <fenestra/tensor/transform.hpp>

@@ -103,6 +103,15 @@ class Rounded {
     const double y = std::sqrt(x.value_);
     return function(y, 0.5 / y, x, 1);
   }
+  friend Rounded sin(const Rounded& x) {
+    return function(std::sin(x.value_), std::cos(x.value_), x, kFunction);
+  }
+  friend Rounded cos(const Rounded& x) {
+    return function(std::cos(x.value_), std::sin(x.value_), x, kFunction);
+  }
+  // Exact, for an argument that is not as close to a jump as its own error.
+  friend Rounded floor(const Rounded& x) { return Rounded(std::floor(x.value_), 0); }
+  friend Rounded rint(const Rounded& x) { return Rounded(std::rint(x.value_), 0); }
   friend Rounded erfc(const Rounded& x) {
     const double slope = 2 * std::numbers::inv_sqrtpi * std::exp(-x.value_ * x.value_);
     return function(std::erfc(x.value_), slope, x, kErfc);

@@ -34,6 +34,7 @@ struct BatchCall {
   std::span<const BatchIndices<IndicesOf<V>>> data;
   Index count = 0;
   bool keep = false;
+  Level level = 0;  ///< on which they are batches
 
   bool is_stacked(std::size_t i) const { return in[i].is_stacked(); }
   /// Input i with the hidden axis, repeated where it is the same for all.

@@ -156,7 +156,7 @@ Applied<V> apply_on_batches(const Primitive<T>& primitive,
     }
     return apply_primitive(primitive, std::span<const V>(values), data, keep);
   }
-  Applied<V> result = primitive.batched({batches, items, *count, keep});
+  Applied<V> result = primitive.batched({batches, items, *count, keep, level});
   return {V(level, Batch<V>::stacked(std::move(result.y))),
           Indices(level, BatchIndices<Indices>(std::move(result.workspace), *count))};
 }

@@ -5,6 +5,7 @@
 //   auto w_bar = grad(f, w);
 //   auto [loss, bars] = value_and_grad(f, x, w);
 //   auto hv = hvp(f, primals(w), tangents(v));
+//   auto h = hessian(f, w);
 //
 // A callable takes values, or trees of values (tuples, vectors, structs, see tree.hpp): an ordinary
 // function of Value<T>, or a generic one. Each transform works on a level of its own, so nesting
@@ -398,6 +399,12 @@ V jacfwd(const F& f, const V& x) {
     parts.push_back(reshape(tangent, Shape{rows, 1}));
   }
   return reshape(concat(parts, 1), shape);
+}
+
+/// The second derivatives of f, which returns a single element, at x: shape x.shape() twice.
+template <class F, AnyValue V>
+V hessian(const F& f, const V& x) {
+  return jacfwd([&f](const auto& at) { return grad(f, at); }, x);
 }
 
 /// f(args), a function of a span of values, recorded as one node: the forward pass keeps the

@@ -5,30 +5,87 @@
 //   auto ys = vmap([&](const auto& w) { return conv(x, w); }, over(ws));       // weights differ
 //   auto bars = per_sample_grad(loss, net, over(images), over(labels));        // no loop
 //
-// Arguments marked `over` are cut along their first axis; others are the same for every item.
+// Arguments marked `over` are cut along their first axis, or along the one that is named beside them;
+// others are the same for every item. Results are stacked along a new first axis, or along the one
+// that OutAxis names: vmap(f, OutAxis{1}, over(xs, -1)).
 #pragma once
 
 #include <fenestra/engine/batch.hpp>
 #include <fenestra/engine/transforms.hpp>
 #include <fenestra/engine/tree.hpp>
+#include <fenestra/tensor/transform.hpp>
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace fenestra {
 
-/// An argument of vmap whose first axis counts items: a value, or integer data such as labels.
+/// An argument of vmap one axis of which counts items: a value, or integer data such as labels.
 template <class A>
 struct Over {
   A stacked;
+  int axis = 0;
 };
 template <class A>
-Over<A> over(const A& stacked) {
-  return {stacked};
+Over<A> over(const A& stacked, int axis = 0) {
+  return {stacked, axis};
 }
 
+/// Where the axis of items stands in the results of vmap.
+struct OutAxis {
+  int axis = 0;
+};
+
 namespace detail {
+
+/// `from` of `rank` axes moved to `to`: the order that transposes.
+inline std::vector<int> moved_axis(std::string_view what, int rank, int from, int to) {
+  const auto resolved = [&](int axis) {
+    const int at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank) {
+      throw Error(ErrorCode::rank_mismatch,
+                  "vmap: axis " + std::to_string(axis) + " of " + std::string(what) + " with " +
+                      std::to_string(rank) + " axes\n  fix: an axis from " +
+                      std::to_string(-rank) + " to " + std::to_string(rank - 1));
+    }
+    return at;
+  };
+  const int source = resolved(from);
+  const int target = resolved(to);
+  std::vector<int> order;
+  for (int axis = 0; axis < rank; ++axis) {
+    if (axis != source) {
+      order.push_back(axis);
+    }
+  }
+  order.insert(order.begin() + target, source);
+  return order;
+}
+
+/// The argument with its items along the first axis.
+template <AnyValue V>
+Over<V> items_first(const Over<V>& argument) {
+  if (argument.axis == 0 || argument.stacked.shape().rank() == 0) {
+    return {argument.stacked};
+  }
+  const auto order = moved_axis("an argument", argument.stacked.shape().rank(), argument.axis, 0);
+  return {transpose(argument.stacked, std::span<const int>(order))};
+}
+inline Over<Tensor<Index>> items_first(const Over<Tensor<Index>>& argument) {
+  if (argument.axis == 0 || argument.stacked.rank() == 0) {
+    return {argument.stacked};
+  }
+  const auto order = moved_axis("an argument", argument.stacked.rank(), argument.axis, 0);
+  return {permuted(argument.stacked, order)};
+}
+template <class A>
+const A& items_first(const A& shared) {
+  return shared;
+}
 
 template <AnyValue V>
 Value<ScalarOf<V>> on_items(Level level, const Over<V>& argument) {
@@ -127,9 +184,10 @@ Index count_items(const Args&... args) {
 
 }  // namespace detail
 
-/// f on every item, results stacked along a new first axis.
+namespace detail {
+
 template <class F, class... Args>
-auto vmap(const F& f, const Args&... args) {
+auto vmap_along(const F& f, OutAxis out, const Args&... args) {
   using Asked = typename detail::CommonAsked<typename detail::AskedIn<Args>::type...>::type;
   using T = ScalarOf<Asked>;
   const Index count = detail::count_items(args...);
@@ -137,9 +195,26 @@ auto vmap(const F& f, const Args&... args) {
   const auto result = f(detail::on_items(level, args)...);
   std::vector<Value<T>> stacked;
   for (const Value<T>& value : detail::values_of<T>(result)) {
-    stacked.push_back(detail::stacked_value(level, value, count));
+    Value<T> all = detail::stacked_value(level, value, count);
+    if (out.axis != 0) {
+      const auto order = moved_axis("a result", all.shape().rank(), 0, out.axis);
+      all = transpose(all, std::span<const int>(order));
+    }
+    stacked.push_back(std::move(all));
   }
   return detail::answer<Asked>("vmap", result, stacked);
+}
+
+}  // namespace detail
+
+/// f on every item, results stacked along a new axis.
+template <class F, class... Args>
+auto vmap(const F& f, OutAxis out, const Args&... args) {
+  return detail::vmap_along(f, out, detail::items_first(args)...);
+}
+template <class F, class... Args>
+auto vmap(const F& f, const Args&... args) {
+  return vmap(f, OutAxis{0}, args...);
 }
 
 /// The gradients of f(params, item...) by the parameters, for every item: a tree like `params` with
@@ -148,9 +223,9 @@ template <class F, class Params, class... Args>
 auto per_sample_grad(const F& f, const Params& params, const Args&... args) {
   using Asked = TreeValue<Params>;
   using T = ScalarOf<Asked>;
-  const Index count = detail::count_items(args...);
+  const Index count = detail::count_items(detail::items_first(args)...);
   const Level level = new_level();
-  const auto items = std::tuple(detail::on_items(level, args)...);
+  const auto items = std::tuple(detail::on_items(level, detail::items_first(args))...);
   const auto like = tree_map([](const Asked& value) { return Value<T>(value); }, params);
   const auto bars = grad(
       [&](const auto& p) {

@@ -75,7 +75,7 @@ struct Costs {
 /// Optional, asked for with `requires`: layout, batched, with_layout, single_sample (operators on
 /// activations), groups and one_group, windows, costs, data with data_limit and
 /// data_least (the values of integer inputs), positive (inputs with a one-sided domain),
-/// scalar_value, size_complaint, answers, terms or error_bound (rounding), call<V> (the operator on
+/// scalar_value, jumps (where no difference quotient is a derivative), size_complaint, answers, terms or error_bound (rounding), call<V> (the operator on
 /// any value type, where the three templates are loops of their own), kernels (every candidate),
 /// transformed<T> (value, tangent and cotangents as a candidate computes them that transforms
 /// its data first; its rounding bound is that of this expression), random with Reach::networks

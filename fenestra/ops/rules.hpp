@@ -6,10 +6,14 @@
 #include <fenestra/ops/all.hpp>
 #include <fenestra/ops/concat/concat.hpp>
 #include <fenestra/ops/conv/batch.hpp>
+#include <fenestra/ops/cumsum/batch.hpp>
 #include <fenestra/ops/elementwise/batch.hpp>
 #include <fenestra/ops/loss/batch.hpp>
 #include <fenestra/ops/matmul/batch.hpp>
 #include <fenestra/ops/pool_batch.hpp>
+#include <fenestra/ops/reduce/batch.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/slice/slice.hpp>
+#include <fenestra/ops/sort/batch.hpp>
+#include <fenestra/ops/where/batch.hpp>

@@ -52,6 +52,10 @@ struct About {
 struct Input {
   std::string_view name;
 };
+/// A tensor of which only matters where it is 0, or truth values: V.
+struct Mask {
+  std::string_view name;
+};
 /// A tensor or nothing: std::optional<V>.
 struct OptionalInput {
   std::string_view name;

@@ -110,6 +110,10 @@ TEST(Typed, ElementwiseOperatorsBroadcastTypes) {
   expect_type<Shape{4, 3}>(maximum(column, x) / row - x);
   expect_type<Shape{4, 3}>(minimum(pow(x, row), column));
   expect_type<Shape{4, 3}>(exp(log(sqrt(abs(sign(x))))));
+  expect_type<Shape{4, 3}>(sin(cos(erf(floor(ceil(round(elu(stop_gradient(x)))))))));
+  expect_type<Shape{4, 3}>(column % row + floor_divide(x, row));
+  expect_type<Shape{4, 3}>(where(less(column, row), x, row));
+  expect_type<Shape{4, 3}>(not_equal(greater(x, row), less_equal(column, row)));
   expect_type<Shape{4, 3}>(sigmoid(tanh(normal_cdf(silu(hard_sigmoid(softplus(x)))))));
 }
 
@@ -122,6 +126,12 @@ TEST(Typed, GlueHasTheShapesOfItsRules) {
   expect_type<Shape{2, 1, 4}>(sum_to<Shape{2, 1, 4}>(x));
   expect_type<Shape{3, 2, 6, 4}>(broadcast_to<Shape{3, 2, 6, 4}>(x));
   expect_type<Shape{8, 6}>(reshape<Shape{8, -1}>(x));
+  expect_type<Shape{2, 24}>(flatten<1>(x));
+  expect_type<Shape{48}>(flatten(x));
+  expect_type<Shape{2, 1, 6, 4}>(unsqueeze<1>(x));
+  expect_type<Shape{2, 4}>(squeeze(max_over<ReduceOptions{.axes = {1}, .keep = true}>(x)));
+  expect_type<Shape{2, 4}>(std_over<VarOptions{.axes = {1}, .correction = 1}>(x));
+  expect_type<Shape{2, 6, 4}>(cumsum<-1>(x));
   expect_type<Shape{4, 2, 6}>(transpose<AxisList{2, 0, 1}>(x));
   expect_type<Shape{2, 4, 6}>(transpose(x));
   expect_type<Shape{2, 2, 4}>(slice<AxisRange{.axis = 1, .begin = 1, .count = 2, .step = 3}>(x));

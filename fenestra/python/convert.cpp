@@ -218,6 +218,18 @@ std::vector<int> Convert<std::vector<int>>::get(PyObject* object, const Where& w
   return axes;
 }
 
+SplitParts Convert<SplitParts>::get(PyObject* object, const Where& where) {
+  if (is_integer(object)) {
+    return integer(object, where);
+  }
+  std::vector<Index> sizes;
+  for (const Ref& element :
+       elements(object, where, "an int or a sequence of ints", Py_ssize_t{1} << 16)) {
+    sizes.push_back(integer(element.get(), where));
+  }
+  return sizes;
+}
+
 std::vector<LowHigh> Convert<std::vector<LowHigh>>::get(PyObject* object, const Where& where) {
   constexpr std::string_view kNeeded = "a sequence of (low, high) pairs";
   std::vector<LowHigh> pairs;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/ops/signature.hpp>
+#include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/python/value.hpp>
 #include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/shape.hpp>
@@ -53,6 +54,15 @@ struct Convert<double> {
   static constexpr std::string_view type = "float";
   static double get(PyObject* object, const Where& where) { return number(object, where); }
   static std::string show(double value) { return number_text(value); }
+};
+
+template <>
+struct Convert<std::string> {
+  static constexpr std::string_view type = "str";
+  static std::string get(PyObject* object, const Where& where) {
+    return text(object, where, "a text");
+  }
+  static std::string show(const std::string& value) { return "'" + value + "'"; }
 };
 
 template <>
@@ -149,6 +159,13 @@ struct Convert<AxisList> {
     return AxisList(Convert<std::vector<int>>::get(object, where));
   }
   static std::string show(const AxisList&) { return "None"; }
+};
+
+/// How many parts, or their sizes.
+template <>
+struct Convert<SplitParts> {
+  static constexpr std::string_view type = "int | Sequence[int]";
+  static SplitParts get(PyObject* object, const Where& where);
 };
 
 template <>

@@ -243,7 +243,8 @@ Tensors Function::tensors_of(PyObject* const* slots) const {
       }
       continue;
     }
-    tensors.push_back(incoming(slots[i], where(i)));
+    tensors.push_back(parameter.slot == Slot::mask ? incoming_mask(slots[i], where(i))
+                                                   : incoming(slots[i], where(i)));
     check(parameter.name, tensors[tensors.size() - 1]);
   }
   return tensors;

@@ -18,7 +18,7 @@
 
 namespace fenestra::python {
 
-enum class Slot { value, optional_value, values, other };
+enum class Slot { value, mask, optional_value, values, other };
 
 struct Parameter {
   std::string name = {};
@@ -106,6 +106,9 @@ inline Parameter tensor_parameter(std::string_view name, Slot slot, std::string 
 inline void add_parameters(std::vector<Parameter>& list, const signature::Input& word) {
   list.push_back(tensor_parameter(word.name, Slot::value, "TensorLike"));
 }
+inline void add_parameters(std::vector<Parameter>& list, const signature::Mask& word) {
+  list.push_back(tensor_parameter(word.name, Slot::mask, "TensorLike | BoolArray"));
+}
 inline void add_parameters(std::vector<Parameter>& list, const signature::OptionalInput& word) {
   list.push_back(tensor_parameter(word.name, Slot::optional_value, "TensorLike | None"));
   list.back().otherwise = "None";
@@ -156,6 +159,11 @@ struct Cursor {
 
 template <class T>
 Value<T> read(const signature::Input&, Cursor& cursor) {
+  cursor.next();
+  return cursor.tensors->take<T>();
+}
+template <class T>
+Value<T> read(const signature::Mask&, Cursor& cursor) {
   cursor.next();
   return cursor.tensors->take<T>();
 }
@@ -213,6 +221,16 @@ template <class V>
 PyObject* to_python(signature::WithIndices<V> result) {
   return result.indices ? tuple_of(std::move(result.y), std::move(*result.indices))
                         : to_python(std::move(result.y));
+}
+template <class T>
+PyObject* to_python(std::vector<Value<T>> results) {
+  Ref list = Ref::owned(PyList_New(static_cast<Py_ssize_t>(results.size())));
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    PyList_SET_ITEM(list.get(),
+                    static_cast<Py_ssize_t>(i),
+                    Ref::owned(to_python(std::move(results[i]))).release());
+  }
+  return list.release();
 }
 template <class V>
 PyObject* to_python(Normalised<V> result) {

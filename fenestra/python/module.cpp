@@ -54,6 +54,8 @@ void define_operators(py::object tensor, Declarer& declarer) {
                                         {"sub", "sub"},
                                         {"mul", "mul"},
                                         {"truediv", "div"},
+                                        {"mod", "mod"},
+                                        {"floordiv", "floor_divide"},
                                         {"matmul", "matmul"}}) {
     const Function& function = find(declarer, name);
     define(("__" + std::string(operation) + "__").c_str(),

@@ -1,9 +1,12 @@
 // What the transforms of the Python module are made of: tapes, jets and batches on levels. How they
 // are put together is written in Python (python/fenestra/transforms.py).
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/engine/custom_vjp.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/engine/vmap.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/ops/transpose/transpose.hpp>
 #include <fenestra/python/module.hpp>
 #include <fenestra/python/object.hpp>
 #include <fenestra/python/value.hpp>
@@ -12,6 +15,9 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <any>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -255,6 +261,79 @@ py::object unbatch(Level level, const py::object& y, Index count) {
       to_tensor(y.ptr(), {"vmap", "result"}).value);
 }
 
+// --- Pullbacks of one's own ------------------------------
+
+/// A Python object that may be let go of where the interpreter's lock is not held.
+std::shared_ptr<PyObject> kept(const py::object& object) {
+  return {py::object(object).release().ptr(), [](PyObject* held) {
+            const py::gil_scoped_acquire lock;
+            Py_XDECREF(held);
+          }};
+}
+
+template <class T>
+Value<T> custom_value(const py::handle& object, std::string_view what) {
+  AnyTensor tensor = to_tensor(object.ptr(), {"custom_vjp", what});
+  auto* value = std::get_if<Value<T>>(&tensor.value);
+  if (value == nullptr) {
+    throw Error(ErrorCode::dtype_mismatch,
+                "custom_vjp: " + std::string(what) + " is " +
+                    (tensor.is_double() ? "float64" : "float32") +
+                    ", the arguments are not\n  fix: one dtype for all, .astype() the others");
+  }
+  return std::move(*value);
+}
+
+template <class T>
+py::list as_list(std::span<const Value<T>> values) {
+  py::list list;
+  for (const Value<T>& value : values) {
+    list.append(stolen(to_python(Value<T>(value))));
+  }
+  return list;
+}
+
+template <class T>
+py::object custom_call(const std::vector<AnyTensor>& arguments,
+                       const py::object& forward,
+                       const py::object& backward) {
+  std::vector<Value<T>> args;
+  for (const AnyTensor& argument : arguments) {
+    args.push_back(custom_value<T>(stolen(to_python(AnyTensor(argument))), "an argument"));
+  }
+  auto rule = std::make_shared<detail::CustomRule<T>>();
+  rule->forward = [f = kept(forward)](std::span<const Value<T>> in) {
+    const py::gil_scoped_acquire lock;
+    const py::tuple both = py::handle(f.get())(as_list<T>(in));
+    return std::pair<Value<T>, std::any>(custom_value<T>(both[0], "the result"),
+                                         kept(py::object(both[1])));
+  };
+  rule->backward = [f = kept(backward)](const std::any& residuals, const Value<T>& y_bar) {
+    const py::gil_scoped_acquire lock;
+    const auto held = std::any_cast<std::shared_ptr<PyObject>>(residuals);
+    const py::list bars =
+        py::handle(f.get())(py::handle(held.get()), stolen(to_python(Value<T>(y_bar))));
+    std::vector<Value<T>> result;
+    for (const py::handle bar : bars) {
+      result.push_back(custom_value<T>(bar, "a cotangent"));
+    }
+    return result;
+  };
+  return stolen(to_python(detail::apply_custom<T>(std::move(rule), args)));
+}
+
+/// forward(list of tensors) -> (result, residuals); backward(residuals, cotangent) -> list.
+py::object custom_vjp_of(const py::sequence& arguments,
+                         const py::object& forward,
+                         const py::object& backward) {
+  std::vector<AnyTensor> args;
+  for (const py::handle argument : arguments) {
+    args.push_back(to_tensor(argument.ptr(), {"custom_vjp", "an argument"}));
+  }
+  return !args.empty() && args[0].is_double() ? custom_call<double>(args, forward, backward)
+                                              : custom_call<float>(args, forward, backward);
+}
+
 }  // namespace
 
 void define_transforms(py::module_& module) {
@@ -284,6 +363,11 @@ void define_transforms(py::module_& module) {
   module.def("_make_batch", &make_batch, py::arg("level"), py::arg("tensor"));
   module.def("_make_batch_indices", &make_batch_indices, py::arg("level"), py::arg("data"));
   module.def("_unbatch", &unbatch, py::arg("level"), py::arg("result"), py::arg("count"));
+  module.def("_custom_vjp",
+             &custom_vjp_of,
+             py::arg("arguments"),
+             py::arg("forward"),
+             py::arg("backward"));
   module.def("_enter_no_grad", [] { ++detail::no_grad_depth; });
   module.def("_exit_no_grad", [] { detail::no_grad_depth -= detail::no_grad_depth > 0 ? 1 : 0; });
   module.def("threads",

@@ -471,6 +471,26 @@ bool is_truth(PyObject* object) {
 
 bool is_truth_array(PyObject* object) { return is_array(object) && holds<bool>(object); }
 
+Incoming incoming_mask(PyObject* object, const Where& where) {
+  if (tensor_of(object) != nullptr) {
+    return incoming(object, where);
+  }
+  if (is_truth(object)) {
+    return Tensor<double>(Shape{}, PyObject_IsTrue(object) == 1 ? 1.0 : 0.0);
+  }
+  py::object array = py::reinterpret_borrow<py::object>(object);
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    array = any_array(object, where, "truth values or numbers");
+  }
+  if (!is_truth_array(array.ptr())) {
+    return incoming(object, where);
+  }
+  // Numbers without a type of their own: they take that of the tensors beside them.
+  const Ref numbers = Ref::owned(PyObject_CallMethod(array.ptr(), "astype", "s", "float64"));
+  Incoming given = incoming(numbers.get(), where);
+  return std::get<Value<double>>(std::get<AnyTensor>(given).value).tensor();
+}
+
 AnyTensor to_tensor(PyObject* object, const Where& where) {
   Incoming given = incoming(object, where);
   if (auto* numbers = std::get_if<Tensor<double>>(&given)) {

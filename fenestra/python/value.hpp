@@ -103,6 +103,9 @@ using Incoming = std::variant<AnyTensor, Tensor<double>>;
 /// Contiguous memory is borrowed, not copied.
 Incoming incoming(PyObject* object, const Where& where);
 
+/// The same, or truth values, as zeros and ones of the type of the tensors they meet.
+Incoming incoming_mask(PyObject* object, const Where& where);
+
 /// True and False, Python's or NumPy's.
 bool is_truth(PyObject* object);
 /// An array of them.

@@ -171,7 +171,10 @@ def _reduce(self: Tensor) -> Any:
 
 
 def _define_methods() -> None:
-    for name in ("sum", "mean", "max", "min", "clip"):
+    for name in (
+        *("sum", "mean", "max", "min", "clip", "var", "std", "argmax", "argmin", "cumsum"),
+        *("flatten", "squeeze"),
+    ):
         setattr(Tensor, name, _method(getattr(_core, name)))
     members = {
         "reshape": _reshape,

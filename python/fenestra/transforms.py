@@ -21,7 +21,9 @@ from .trees import flatten_like, tree_flatten, tree_map, tree_unflatten
 __all__ = [
     "Gradients",
     "Tape",
+    "custom_vjp",
     "grad",
+    "hessian",
     "hvp",
     "jacfwd",
     "jacrev",
@@ -318,22 +320,121 @@ def jacfwd(
     return function
 
 
+def hessian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+    """The second derivatives of f, which returns a single element, by one argument: forward over reverse.
+
+    >>> fn.hessian(lambda x: fn.sum(x ** 3))(fn.tensor([1., 2.]))
+    Tensor([[ 6.,  0.],
+            [ 0., 12.]], dtype=float64)
+    """
+    return jacfwd(grad(f, argnum), argnum)
+
+
+def custom_vjp(
+    f: Callable[..., Any], forward: Callable[..., Any], backward: Callable[..., Any]
+) -> Callable[..., Any]:
+    """f with a pullback of its own.
+
+    f computes where nobody differentiates. Where somebody does, forward takes the same arguments and
+    returns f's result and residuals (anything), and backward takes the residuals and the cotangent
+    of the result, and returns one cotangent for each argument: a tuple, or one alone for a single
+    argument. An argument that has no tensors gets None. backward is made of functions of this module,
+    so it is differentiated in its turn: in grad of grad, in forward mode, under vmap and in programs.
+    f returns one tensor.
+
+    >>> step = fn.custom_vjp(fn.round, lambda x: (fn.round(x), None), lambda _, y_bar: y_bar)
+    >>> fn.value_and_grad(lambda x: step(x) * x)(fn.tensor(1.75))
+    (Tensor(3.5, dtype=float64), Tensor(3.75, dtype=float64))
+    """
+
+    @functools.wraps(f)
+    def function(*args: Any) -> Any:
+        flat = tree_flatten(args)
+        if not any(isinstance(leaf, Tensor) and leaf.is_tracked for leaf in flat):
+            return f(*args)
+        places = [i for i, leaf in enumerate(flat) if _is_float(leaf)]
+
+        def rebuilt(tensors: Sequence[Any]) -> Any:
+            leaves = list(flat)
+            for i, tensor in zip(places, tensors):
+                leaves[i] = tensor
+            return tree_unflatten(args, iter(leaves))
+
+        def run_forward(tensors: Sequence[Any]) -> tuple[Any, Any]:
+            both = forward(*rebuilt(tensors))
+            if not isinstance(both, tuple) or len(both) != 2 or not isinstance(both[0], Tensor):
+                raise TypeError(
+                    "custom_vjp: forward returned no pair of a tensor and residuals\n"
+                    "  fix: return y, residuals"
+                )
+            return both
+
+        def run_backward(residuals: Any, y_bar: Any) -> list[Any]:
+            bars = backward(residuals, y_bar)
+            if len(args) == 1 and not (isinstance(bars, tuple) and len(bars) == 1):
+                bars = (bars,)
+            if not isinstance(bars, (tuple, list)) or len(bars) != len(args):
+                raise ValueError(
+                    f"custom_vjp: backward returned {_described(bars)}, the function has "
+                    f"{len(args)} arguments\n  fix: a tuple with one cotangent for each"
+                )
+            found: list[Any] = []
+            for number, (arg, bar) in enumerate(zip(args, bars)):
+                if any(_is_float(leaf) for leaf in tree_flatten(arg)):
+                    leaves = flatten_like(arg, bar, f"custom_vjp: cotangent {number}")
+                    found += [b for b, leaf in zip(leaves, tree_flatten(arg)) if _is_float(leaf)]
+            return found
+
+        return _core._custom_vjp([flat[i] for i in places], run_forward, run_backward)
+
+    return function
+
+
+def _is_float(leaf: Any) -> bool:
+    """Whether a leaf can have a derivative."""
+    if isinstance(leaf, (Tensor, Indices)):
+        return isinstance(leaf, Tensor)
+    return hasattr(leaf, "dtype") and np.asarray(leaf).dtype in (np.float32, np.float64)
+
+
 def _is_integer(leaf: Any) -> bool:
     if isinstance(leaf, (Indices, Tensor)):
         return isinstance(leaf, Indices)
     return np.asarray(leaf).dtype.kind in "iu"
 
 
-def _items(arguments: list[Any]) -> int:
-    """How many items arguments have along their first axis."""
-    shapes = [_shape(leaf) for tree in arguments for leaf in tree_flatten(tree)]
-    counts = {shape[0] for shape in shapes if shape}
+def _items(arguments: list[tuple[Any, int]]) -> int:
+    """How many items arguments have along their axes."""
+    counts = set()
+    for tree, axis in arguments:
+        for leaf in tree_flatten(tree):
+            shape = _shape(leaf)
+            if shape:
+                if not -len(shape) <= axis < len(shape):
+                    raise ValueError(
+                        f"vmap: in_axes names axis {axis} of an argument {shape}\n"
+                        f"  fix: an axis from {-len(shape)} to {len(shape) - 1}, or None"
+                    )
+                counts.add(shape[axis])
     if len(counts) != 1 or 0 in counts:
         raise ValueError(
             f"vmap: first extents {sorted(counts)}, needed one number of items, at least 1\n"
-            "  fix: equal first extents of all mapped arguments"
+            "  fix: equal extents on the mapped axes of all arguments"
         )
     return int(counts.pop())
+
+
+def _moved(leaf: Any, source: int, target: int) -> Any:
+    """A tensor with an axis at another place."""
+    rank = leaf.ndim
+    if not (-rank <= source < rank and -rank <= target < rank):
+        raise ValueError(
+            f"vmap: out_axes = {target} for a result {leaf.shape[1:]} of each item\n"
+            f"  fix: an axis from {-rank} to {rank - 1}"
+        )
+    order = [i for i in range(rank) if i != source % rank]
+    order.insert(target % rank, source % rank)
+    return leaf if order == list(range(rank)) else _core.transpose(leaf, order)
 
 
 def _shape(leaf: Any) -> tuple[int, ...]:
@@ -343,44 +444,83 @@ def _shape(leaf: Any) -> tuple[int, ...]:
     return np.shape(leaf)
 
 
-def _batched(level: int, leaf: Any) -> Any:
+def _batched(level: int, axis: int, leaf: Any) -> Any:
     if not _shape(leaf):
         return leaf
-    make = _core._make_batch_indices if _is_integer(leaf) else _core._make_batch
-    return make(level, leaf)
+    if not _is_integer(leaf):
+        return _core._make_batch(level, _moved(_core.asarray(leaf), axis, 0))
+    if axis != 0:
+        if isinstance(leaf, Indices):
+            raise ValueError(
+                "vmap: integers of a program or of another vmap are mapped along axis 0\n"
+                "  fix: in_axes 0 for them"
+            )
+        leaf = np.moveaxis(np.asarray(leaf), axis, 0)
+    return _core._make_batch_indices(level, leaf)
 
 
-def vmap(f: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
-    """f on every item of its arguments at once, results stacked along a new first axis.
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """f on every item of its arguments at once, results stacked along a new axis.
 
     Arguments:
         f: a function of one item.
-        in_axes: 0 for arguments cut along their first axis and None for those that are the same for
-            all items: one for all arguments by position, or a tuple with one for each. Arguments
-            by name are cut along their first axis, numbers among them are the same for all items.
+        in_axes: along which axis arguments are cut, None for those that are the same for all items:
+            one for all arguments by position, or a tuple with one for each. Arguments by name are
+            cut along their first axis, numbers among them are the same for all items.
+        out_axes: where the axis of items stands in the results: one for all, or a tuple with one for
+            each part of the result.
 
     >>> fn.vmap(lambda x, w: fn.sum(x * w), in_axes=(0, None))(fn.ones((2, 3)), fn.tensor([1., 2., 3.]))
     Tensor([6., 6.], dtype=float64)
+    >>> fn.vmap(lambda x: 2 * x, in_axes=1, out_axes=1)(fn.ones((2, 3))).shape
+    (2, 3)
     """
 
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> Any:
         axes = list(in_axes) if isinstance(in_axes, (tuple, list)) else [in_axes] * len(args)
-        if len(axes) != len(args) or any(axis not in (0, None) for axis in axes):
+        if len(axes) != len(args) or not all(axis is None or _is_axis(axis) for axis in axes):
             raise ValueError(
                 f"vmap: in_axes = {in_axes} for {len(args)} arguments\n"
-                "  fix: 0 or None, for all arguments or for each"
+                "  fix: an axis or None, for all arguments or for each"
             )
-        count = _items([arg for arg, axis in zip(args, axes) if axis == 0] + list(kwargs.values()))
-        level = _core._new_level()
-        batch = functools.partial(_batched, level)
-        y = f(
-            *(arg if axis is None else tree_map(batch, arg) for arg, axis in zip(args, axes)),
-            **{name: tree_map(batch, arg) for name, arg in kwargs.items()},
+        count = _items(
+            [(arg, axis) for arg, axis in zip(args, axes) if axis is not None]
+            + [(arg, 0) for arg in kwargs.values()]
         )
-        return tree_map(lambda leaf: _core._unbatch(level, leaf, count), y)
+        level = _core._new_level()
+        y = f(
+            *(
+                arg if axis is None else tree_map(functools.partial(_batched, level, axis), arg)
+                for arg, axis in zip(args, axes)
+            ),
+            **{
+                name: tree_map(functools.partial(_batched, level, 0), arg)
+                for name, arg in kwargs.items()
+            },
+        )
+
+        def stacked(tree: Any, axis: Any) -> Any:
+            if not _is_axis(axis):
+                raise ValueError(
+                    f"vmap: out_axes = {out_axes}\n  fix: an axis, for all results or for each part"
+                )
+            return tree_map(lambda leaf: _moved(_core._unbatch(level, leaf, count), 0, axis), tree)
+
+        if not isinstance(out_axes, (tuple, list)):
+            return stacked(y, out_axes)
+        if not isinstance(y, (tuple, list)) or len(y) != len(out_axes):
+            raise ValueError(
+                f"vmap: out_axes = {out_axes} for a result that is {_described(y)}\n"
+                "  fix: as many as the result has parts, or one for all"
+            )
+        return type(y)(stacked(part, axis) for part, axis in zip(y, out_axes))
 
     return function
+
+
+def _is_axis(axis: Any) -> bool:
+    return isinstance(axis, (int, np.integer)) and not isinstance(axis, bool)
 
 
 def per_sample_grad(

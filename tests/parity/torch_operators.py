@@ -364,7 +364,21 @@ UNARY = {
     "power": lambda p, x: torch.pow(x, p.real("p")),
     "scale": lambda p, x: x * p.real("factor"),
     "softplus": lambda p, x: F.softplus(x),
+    "sin": lambda p, x: x.sin(),
+    "cos": lambda p, x: x.cos(),
+    "erf": lambda p, x: x.erf(),
+    "floor": lambda p, x: x.floor(),
+    "ceil": lambda p, x: x.ceil(),
+    "round": lambda p, x: x.round(),
+    "elu": lambda p, x: F.elu(x, p.real("alpha")),
 }
+
+
+def flat(f):
+    """A function without derivatives as one whose derivatives are 0."""
+    return lambda a, b: f(a, b).to(a.dtype) + 0 * (a + b)
+
+
 BINARY = {
     "add": torch.add,
     "sub": torch.sub,
@@ -373,6 +387,11 @@ BINARY = {
     "pow": torch.pow,
     "min": torch.minimum,
     "max": torch.maximum,
+    "mod": torch.remainder,
+    "floor_divide": flat(lambda a, b: torch.div(a, b, rounding_mode="floor")),
+    "less": flat(torch.lt),
+    "less_equal": flat(torch.le),
+    "equal": flat(torch.eq),
 }
 
 
@@ -386,6 +405,31 @@ def reduce(p, inputs, data):
     natives = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin}
     axes = p.integers("axes", range(x.dim()))
     return natives[p.text("f")](x, dim=axes, keepdim=p.flag("keep")) if axes else x + 0
+
+
+def where(p, inputs, data):
+    mask, a, b = inputs
+    return torch.where(mask != 0, a, b) + 0 * mask
+
+
+def cumsum(p, inputs, data):
+    x, axis = inputs[0], p.integer("axis")
+    return x.flip(axis).cumsum(axis).flip(axis) if p.flag("reverse") else x.cumsum(axis)
+
+
+def sort(p, inputs, data):
+    x, axis = inputs[0], p.integer("axis")
+    ordered = torch.sort(x, dim=axis, descending=p.flag("descending"), stable=True).values
+    return ordered.narrow(axis, 0, p.integer("count"))
+
+
+def gather(p, inputs, data):
+    x, axis = inputs[0], p.integer("axis")
+    indices = data[0] % x.shape[axis]
+    if not p.flag("slices"):
+        return torch.gather(x, axis, indices)
+    chosen = torch.index_select(x, axis, indices.reshape(-1))
+    return chosen.reshape(x.shape[:axis] + indices.shape + x.shape[axis + 1:])
 
 
 def matmul(p, inputs, data):
@@ -574,6 +618,10 @@ OPERATORS = {
     "softmax": softmax,
     "normalise": normalise,
     "loss": loss,
+    "where": where,
+    "cumsum": cumsum,
+    "sort": sort,
+    "gather": gather,
     "reshape": reshape,
     "transpose": transpose,
     "concat": concat,

@@ -203,6 +203,12 @@ def normalise(x, axes, eps, mean=None, var=None):
     return (x - mean) / np.sqrt(var + eps)
 
 
+def variance(x, axes, correction):
+    squares = (x - x.mean(axis=axes, keepdims=True)) ** 2
+    count = int(np.prod([x.shape[a] for a in axes]))
+    return squares.sum(axis=axes) / (count - correction)
+
+
 def group_norm(x, groups, eps):
     split = x.reshape(x.shape[0], groups, -1)
     return normalise(split, (2,), eps).reshape(x.shape)

@@ -55,6 +55,10 @@ def pool_cases():
     yield Case("smooth_max_pool", lambda x: fn.smooth_max_pool(x, 2, normalised=True, beta=-2.0),
                lambda x: ref.smooth_max_pool(x, 2, -2, normalised=True), [x], 40, scale=8,
                label="normalised")
+    betas = lambda b: b.reshape(-1, 1, 1)
+    yield Case("smooth_max_pool", lambda x, b: fn.smooth_max_pool(x, 2, beta=b),
+               lambda x, b: ref.smooth_max_pool(x * betas(b), 2, 1) / betas(b), [(2, 3, 4, 4), (3,)], 60,
+               scale=16, positive=True, label="channels")
     yield Case("lp_pool", lambda x: fn.lp_pool(x, 2, 3, 2, padding=1),
                lambda x: ref.lp_pool(x, 2, 3, stride=2, padding=1), [x], 24, scale=8)
     yield Case("lp_pool", lambda x: fn.lp_pool(x, 3, 2), lambda x: ref.lp_pool(x, 3, 2), [x], 40,
@@ -99,7 +103,11 @@ def elementwise_cases():
         "sign": (lambda x: np.sign(x.real) + 0j, 0), "sigmoid": (ref.sigmoid, 8),
         "normal_cdf": (ref.normal_cdf, 16), "gelu": (lambda x: x * ref.normal_cdf(x), 20),
         "silu": (lambda x: x * ref.sigmoid(x), 12), "softplus": (lambda x: np.log(1 + np.exp(x)), 12),
-        "hard_sigmoid": (lambda x: (x + 3) / 6, 3),
+        "hard_sigmoid": (lambda x: (x + 3) / 6, 3), "sin": (np.sin, 8), "cos": (np.cos, 8),
+        "erf": (lambda x: 2 * ref.normal_cdf(x * np.sqrt(np.longdouble(2))) - 1, 20),
+        "floor": (lambda x: np.floor(x.real) + 0j, 0), "ceil": (lambda x: np.ceil(x.real) + 0j, 0),
+        "round": (lambda x: np.rint(x.real) + 0j, 0),
+        "stop_gradient": (lambda x: x.real + 0j, 0),
     }  # fmt: skip
     for name, (reference, roundings) in unary.items():
         yield Case(name, getattr(fn, name), reference, [x], roundings, scale=8)
@@ -107,6 +115,8 @@ def elementwise_cases():
         yield Case(name, getattr(fn, name), reference, [x], 4, positive=True, scale=8)
     yield Case("leaky_relu", lambda x: fn.leaky_relu(x, 0.25),
                lambda x: ref.where_positive(x, x, x / 4), [x], 1)
+    yield Case("elu", lambda x: fn.elu(x, 0.5),
+               lambda x: ref.where_positive(x, x, (np.exp(x) - 1) / 2), [x], 8, scale=8)
     yield Case("clip", lambda x: fn.clip(x, -0.5, 0.5),
                lambda x: np.where(np.abs(x.real) < 0.5, x, np.sign(x.real) / 2), [x], 0)
     yield Case("power", lambda x: fn.power(x, 3), lambda x: x**3, [x], 6)
@@ -118,6 +128,17 @@ def elementwise_cases():
     }  # fmt: skip
     for name, (reference, roundings) in binary.items():
         yield Case(name, getattr(fn, name), reference, [(2, 3, 4), (3, 1)], roundings + 8)
+    compared = {"less": np.less, "less_equal": np.less_equal, "greater": np.greater,
+                "greater_equal": np.greater_equal, "equal": np.equal, "not_equal": np.not_equal,
+                "floor_divide": np.floor_divide}  # fmt: skip
+    for name, reference in compared.items():
+        yield Case(name, getattr(fn, name), lambda a, b, f=reference: f(a.real, b.real) + 0j,
+                   [(2, 3, 4), (3, 1)], 0, positive=True)
+    yield Case("mod", fn.mod, lambda a, b: a - b * np.floor(a.real / b.real), [(2, 3, 4), (3, 1)], 12,
+               positive=True, scale=16)
+    mask = np.array([[True], [False], [True]])
+    yield Case("where", lambda a, b: fn.where(mask, a, b), lambda a, b: np.where(mask, a, b),
+               [(2, 3, 4), (3, 1)], 8)
     yield Case("div", fn.div, lambda a, b: a / b, [(2, 3, 4), (3, 1)], 12, positive=True, scale=16)
     yield Case("pow", fn.pow, lambda a, b: np.exp(b * np.log(a)), [(2, 3, 4), (3, 1)], 24,
                positive=True, scale=16)
@@ -133,6 +154,45 @@ def glue_cases():
                [(3, 4, 5)], 0, distinct=True)
     yield Case("min", lambda x: fn.min(x, dim=1, keepdim=True),
                lambda x: -ref.largest(-np.moveaxis(x, 1, -1))[:, None], [(3, 4, 5)], 0, distinct=True)
+    for correction in (0, 1):
+        yield Case("var", lambda x, c=correction: fn.var(x, axis=(0, 2), correction=c),
+                   lambda x, c=correction: ref.variance(x, (0, 2), c), [(3, 4, 5)], 40, scale=4,
+                   label=str(correction))
+    yield Case("std", lambda x: fn.std(x, dim=1, keepdim=True),
+               lambda x: np.sqrt(ref.variance(x, (1,), 0))[:, None], [(3, 4, 5)], 40, scale=16,
+               distinct=True)
+    yield Case("argmax", lambda x: fn.gather(x, fn.argmax(x, axis=1, keepdims=True), 1),
+               lambda x: ref.largest(np.moveaxis(x, 1, -1))[:, None], [(3, 4, 5)], 0, distinct=True)
+    yield Case("argmin", lambda x: fn.take(fn.flatten(x), fn.argmin(x)),
+               lambda x: -ref.largest(-x.reshape(-1)), [(3, 4, 5)], 0, distinct=True)
+    yield Case("cumsum", lambda x: fn.cumsum(x, 1), lambda x: np.cumsum(x, 1), [(3, 4, 5)], 4)
+    yield Case("cumsum", lambda x: fn.cumsum(x, 1, reverse=True),
+               lambda x: np.cumsum(x[:, ::-1], 1)[:, ::-1], [(3, 4, 5)], 4, label="reverse")
+    yield Case("sort", lambda x: fn.sort(x, axis=1)[0],
+               lambda x: np.take_along_axis(x, np.argsort(x.real, 1), 1), [(3, 4, 5)], 0, distinct=True)
+    yield Case("topk", lambda x: fn.topk(x, 2, axis=1)[0],
+               lambda x: np.take_along_axis(x, np.argsort(-x.real, 1)[:, :2], 1), [(3, 4, 5)], 0,
+               distinct=True)
+    chosen = np.array([[2, -1, 0, 2], [0, 0, 1, -2]])
+    yield Case("gather", lambda x: fn.gather(x, chosen, axis=1),
+               lambda x: np.take_along_axis(x, chosen, 1), [(2, 3)], 4)
+    yield Case("take", lambda x: fn.take(x, chosen, axis=1), lambda x: np.take(x, chosen, 1),
+               [(2, 3, 2)], 4)
+    for letters in ("ij,jk->ik", "bij,bkj->bik", "ij,kl->jl", "ij,jk", "bi,bi->b", "ab,cb->abc"):
+        first, second = letters.split("->")[0].split(",")
+        extent = {"a": 2, "b": 3, "c": 4, "i": 2, "j": 3, "k": 4, "l": 2}
+        yield Case("einsum", lambda a, b, text=letters: fn.einsum(text, a, b),
+                   lambda a, b, text=letters: np.einsum(text, a, b),
+                   [tuple(extent[c] for c in first), tuple(extent[c] for c in second)], 12,
+                   label=letters)
+    for letters in ("ijk->kij", "ijk->j", "ij->", "ji"):
+        shape = tuple({"i": 2, "j": 3, "k": 4}[c] for c in letters.split("->")[0])
+        yield Case("einsum", lambda a, text=letters: fn.einsum(text, a),
+                   lambda a, text=letters: np.einsum(text, a), [shape], 12, label=letters)
+    yield Case("flatten", lambda x: fn.flatten(x, 1), lambda x: x.reshape(3, -1), [(3, 4, 2)], 0)
+    yield Case("squeeze", lambda x: fn.squeeze(x, (0, -1)), lambda x: x[0, :, :, 0], [(1, 4, 1, 1)], 0)
+    yield Case("unsqueeze", lambda x: fn.unsqueeze(x, -2), lambda x: x[:, None], [(3, 4)], 0)
+    yield Case("split", lambda x: fn.split(x, [1, 3], axis=1)[1], lambda x: x[:, 1:], [(3, 4)], 0)
     yield Case("broadcast_to", lambda x: fn.broadcast_to(x, (2, 3, 4)),
                lambda x: np.broadcast_to(x, (2, 3, 4)), [(3, 1)], 8)
     yield Case("reshape", lambda x: fn.reshape(x, (-1, 6)), lambda x: x.reshape(-1, 6), [(3, 4, 2)], 0)

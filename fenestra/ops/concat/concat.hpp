@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -139,6 +140,35 @@ template <class... Vs>
 constexpr auto concat(const std::tuple<Vs...>& parts, int axis) {
   using V = CommonValue<std::remove_cvref_t<Vs>...>;
   return std::apply([&](const auto&... part) { return concat({V(part)...}, axis); }, parts);
+}
+
+/// The parts one after another along a new axis of the result; all have one shape.
+template <AnyValue V>
+constexpr V stack(std::span<const V> parts, int axis = 0) {
+  if (parts.empty()) {
+    return concat(parts, axis);
+  }
+  std::vector<V> raised;
+  for (const V& part : parts) {
+    if (part.shape() != parts[0].shape()) {
+      throw Error("stack",
+                  {.code = ErrorCode::shape_mismatch, .argument = Argument::x},
+                  "stack: part 0 = " + to_string(parts[0].shape()) + ", part " +
+                      std::to_string(raised.size()) + " = " + to_string(part.shape()) +
+                      "\n  fix: equal shapes");
+    }
+    raised.push_back(unsqueeze(part, axis));
+  }
+  const int rank = parts[0].shape().rank() + 1;
+  return concat(raised, axis < 0 ? axis + rank : axis);
+}
+template <AnyValue V>
+constexpr V stack(const std::vector<V>& parts, int axis = 0) {
+  return stack(std::span<const V>(parts), axis);
+}
+template <AnyValue V>
+constexpr V stack(std::initializer_list<V> parts, int axis = 0) {
+  return stack(std::span<const V>(parts.begin(), parts.size()), axis);
 }
 
 }  // namespace fenestra

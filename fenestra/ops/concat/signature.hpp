@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fenestra/ops/concat/concat.hpp>
-#include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/signature.hpp>
 
 #include <vector>
@@ -32,24 +31,7 @@ struct ConcatSignature {
                     "        [3., 4.]], dtype=float64)",
          .arguments = "axis: where the new axis stands in the result; negative ones count from the "
                       "last."},
-        []<class V>(const std::vector<V>& parts, int axis) {
-          if (parts.empty()) {
-            return concat(parts, axis);
-          }
-          std::vector<V> raised;
-          int at = axis;
-          for (const V& part : parts) {
-            Shape shape;
-            const int rank = part.shape().rank() + 1;
-            // The first part decides, and the axis is one of the result's.
-            at = &part != parts.data() ? at : axis < 0 ? axis + rank : axis;
-            for (int i = 0; i < rank; ++i) {
-              shape.push_back(i == at ? 1 : part.shape()[i < at ? i : i - 1]);
-            }
-            raised.push_back(at >= 0 && at < rank ? reshape(part, shape) : part);
-          }
-          return concat(raised, at);
-        },
+        []<class V>(const std::vector<V>& parts, int axis) { return stack(parts, axis); },
         InputList{"tensors"},
         Plain<int>{.name = "axis", .otherwise = 0});
   }

@@ -102,6 +102,43 @@ template <AnyValue V>
 constexpr V softplus(const V& x) {
   return unary({UnaryFunction::softplus}, x);
 }
+template <AnyValue V>
+constexpr V sin(const V& x) {
+  return unary({UnaryFunction::sin}, x);
+}
+template <AnyValue V>
+constexpr V cos(const V& x) {
+  return unary({UnaryFunction::cos}, x);
+}
+/// 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+template <AnyValue V>
+constexpr V erf(const V& x) {
+  return unary({UnaryFunction::erf}, x);
+}
+/// x above zero, alpha (exp(x) - 1) below.
+template <AnyValue V>
+constexpr V elu(const V& x, double alpha = 1) {
+  return unary({UnaryFunction::elu, alpha}, x);
+}
+// The derivatives of these are 0 everywhere.
+template <AnyValue V>
+constexpr V floor(const V& x) {
+  return unary({UnaryFunction::floor}, x);
+}
+template <AnyValue V>
+constexpr V ceil(const V& x) {
+  return unary({UnaryFunction::ceil}, x);
+}
+/// The nearest integer, the even one of two.
+template <AnyValue V>
+constexpr V round(const V& x) {
+  return unary({UnaryFunction::round}, x);
+}
+/// x as a constant: no derivative passes, in programs neither.
+template <AnyValue V>
+constexpr V stop_gradient(const V& x) {
+  return unary({UnaryFunction::stop_gradient}, x);
+}
 constexpr void require_clip_bounds(double least, double largest) {
   if (!(least <= largest)) {
     throw Error("clip",
@@ -157,6 +194,43 @@ constexpr auto maximum(const A& a, const B& b) {
   return binary(BinaryFunction::max, a, b);
 }
 
+/// a - b * floor(a/b), as Python's %: of the sign of b.
+template <AnyValue A, AnyValue B>
+constexpr auto mod(const A& a, const B& b) {
+  return binary(BinaryFunction::mod, a, b);
+}
+/// floor(a/b), as Python's //; its derivative is 0.
+template <AnyValue A, AnyValue B>
+constexpr auto floor_divide(const A& a, const B& b) {
+  return binary(BinaryFunction::floor_divide, a, b);
+}
+// Comparisons: 1 where it is so, else 0, and no derivative. NaN is neither less, greater nor equal.
+template <AnyValue A, AnyValue B>
+constexpr auto less(const A& a, const B& b) {
+  return binary(BinaryFunction::less, a, b);
+}
+template <AnyValue A, AnyValue B>
+constexpr auto less_equal(const A& a, const B& b) {
+  return binary(BinaryFunction::less_equal, a, b);
+}
+template <AnyValue A, AnyValue B>
+constexpr auto greater(const A& a, const B& b) {
+  return binary(BinaryFunction::less, b, a);
+}
+template <AnyValue A, AnyValue B>
+constexpr auto greater_equal(const A& a, const B& b) {
+  return binary(BinaryFunction::less_equal, b, a);
+}
+template <AnyValue A, AnyValue B>
+constexpr auto equal(const A& a, const B& b) {
+  return binary(BinaryFunction::equal, a, b);
+}
+template <AnyValue A, AnyValue B>
+constexpr auto not_equal(const A& a, const B& b) {
+  using V = CommonValue<A, B>;
+  return sub(scalar_constant<V>(ScalarOf<V>(1)), equal(a, b));
+}
+
 template <AnyValue V>
 V operator-(const V& x) {
   return neg(x);
@@ -176,6 +250,11 @@ auto operator*(const A& a, const B& b) {
 template <AnyValue A, AnyValue B>
 auto operator/(const A& a, const B& b) {
   return div(a, b);
+}
+
+template <AnyValue A, AnyValue B>
+auto operator%(const A& a, const B& b) {
+  return mod(a, b);
 }
 
 namespace detail {
@@ -228,6 +307,11 @@ V operator/(const V& x, N n) {
 template <AnyValue V, detail::Number N>
 V operator/(N n, const V& x) {
   return div(detail::number_constant<V>(n), x);
+}
+
+template <AnyValue V, detail::Number N>
+V operator%(const V& x, N n) {
+  return mod(x, detail::number_constant<V>(n));
 }
 
 /// x / n for a count n, exact in every field.
@@ -293,14 +377,15 @@ struct UnaryPrimitive {
     switch (call.f) {
       case UnaryFunction::leaky_relu:
       case UnaryFunction::power:
+      case UnaryFunction::elu:
       case UnaryFunction::scale: return problem_text(call.a);
       case UnaryFunction::clip: return problem_text(call.a) + " to " + problem_text(call.b);
       default: return {};
     }
   }
-  /// f'(x) * u: the Jacobian is diagonal, so this is both the VJP and the JVP.
+  /// f'(x) * u: the Jacobian is diagonal, so this is both the VJP and the JVP. Empty for zero.
   template <class V>
-  V times_slope(const Saved<V>& s, const V& u) const {
+  std::optional<V> times_slope(const Saved<V>& s, const V& u) const {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const auto one = [] { return scalar_constant<V>(ScalarOf<V>(1)); };
     switch (call.f) {
@@ -309,7 +394,11 @@ struct UnaryPrimitive {
       case UnaryFunction::log: return div(u, s[0]);
       case UnaryFunction::sqrt: return div(u, scale(*s.y, 2));
       case UnaryFunction::abs: return mul(u, sign(s[0]));
-      case UnaryFunction::sign: return zeros_like(u);
+      case UnaryFunction::sign:
+      case UnaryFunction::floor:
+      case UnaryFunction::ceil:
+      case UnaryFunction::round:
+      case UnaryFunction::stop_gradient: return std::nullopt;
       case UnaryFunction::relu: return gate({.low = 0, .high = kInfinity}, u, *s.y);
       case UnaryFunction::leaky_relu:
         return gate({.low = 0, .high = kInfinity, .outside = call.a}, u, s[0]);
@@ -327,7 +416,7 @@ struct UnaryPrimitive {
         return gate({.low = call.a, .high = call.b, .closed = true}, u, s[0]);
       case UnaryFunction::power:
         if (call.a == 0) {
-          return zeros_like(u);
+          return std::nullopt;
         }
         if (call.a == 1) {
           return u;
@@ -335,24 +424,30 @@ struct UnaryPrimitive {
         return mul(u, scale(power(s[0], call.a - 1), call.a));
       case UnaryFunction::scale: return scale(u, call.a);
       case UnaryFunction::softplus: return mul(u, sigmoid(s[0]));
+      case UnaryFunction::sin: return mul(u, cos(s[0]));
+      case UnaryFunction::cos: return neg(mul(u, sin(s[0])));
+      case UnaryFunction::erf: return mul(u, error_density(s[0]));
+      case UnaryFunction::elu:
+        // exp only of what is below zero: above, the slope is exp(0).
+        return mul(gate({.low = 0, .high = kInfinity, .outside = call.a}, u, s[0]),
+                   exp(clip(s[0], -kInfinity, 0)));
     }
     return u;
   }
   template <class V>
-  V vjp(int, const Saved<V>& saved, const V& y_bar) const {
+  std::optional<V> vjp(int, const Saved<V>& saved, const V& y_bar) const {
     return times_slope(saved, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
-    if (call.f == UnaryFunction::sign) {
-      return std::nullopt;
-    }
     return times_slope(saved, *dots[0]);
   }
   bool needs(int, int what) const {
+    if (is_flat(call.f)) {
+      return false;
+    }
     switch (call.f) {
       case UnaryFunction::neg:
-      case UnaryFunction::sign:
       case UnaryFunction::scale: return false;
       case UnaryFunction::exp:
       case UnaryFunction::sqrt:
@@ -374,6 +469,17 @@ struct UnaryPrimitive {
       return mul(exp(scale(mul(x, x), -0.5)), scalar_constant<V>(factor));
     } else {
       spec::detail::throw_no_function("normal_cdf");
+    }
+  }
+  /// 2/sqrt(pi) exp(-x^2)
+  template <class V>
+  static V error_density(const V& x) {
+    using T = ScalarOf<V>;
+    if constexpr (Transcendental<T>) {
+      const T factor = inv_sqrt_pi<T>() + inv_sqrt_pi<T>();
+      return mul(exp(neg(mul(x, x))), scalar_constant<V>(factor));
+    } else {
+      spec::detail::throw_no_function("erf");
     }
   }
 };
@@ -451,8 +557,8 @@ struct BinaryPrimitive {
     };
     return {f, cut(a), cut(b), cut(shape)};
   }
-  /// u times the partial derivative by argument i, in the broadcast shape. `u` may itself be of an
-  /// argument's shape.
+  /// u times the partial derivative by argument i, in the broadcast shape; not of flat functions.
+  /// `u` may itself be of an argument's shape.
   template <class V>
   V times_slope(int i, const Saved<V>& s, const V& u) const {
     const bool first = i == 0;
@@ -467,11 +573,16 @@ struct BinaryPrimitive {
       case BinaryFunction::min:
       case BinaryFunction::max:
         return apply(WinnerGatePrimitive{f, first}, {broadcast_to(u, shape), s[0], s[1]});
+      case BinaryFunction::mod: return first ? u : neg(mul(u, floor_divide(s[0], s[1])));
+      default: break;
     }
     return u;
   }
   template <class V>
-  V vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    if (is_flat(f)) {
+      return std::nullopt;
+    }
     return sum_to(times_slope(i, saved, y_bar), i == 0 ? a : b);
   }
   template <class V>
@@ -479,7 +590,7 @@ struct BinaryPrimitive {
     OptionalSum<V> sum;
     for (int i = 0; i < 2; ++i) {
       const auto& dot = dots[static_cast<std::size_t>(i)];
-      if (dot) {
+      if (dot && !is_flat(f)) {
         sum.add_term(broadcast_to(times_slope(i, saved, *dot), shape));
       }
     }
@@ -494,8 +605,9 @@ struct BinaryPrimitive {
       case BinaryFunction::pow: return i == 0 ? what != kOutput : what == 0 || what == kOutput;
       case BinaryFunction::min:
       case BinaryFunction::max: return what != kOutput;
+      case BinaryFunction::mod: return i == 1 && what != kOutput;
+      default: return false;
     }
-    return true;
   }
   friend bool operator==(const BinaryPrimitive&, const BinaryPrimitive&) = default;
 };

@@ -24,6 +24,16 @@ void map(const T* x, T* out, Index n, const F& f) {
   });
 }
 
+/// The nearest integer, the even one of two: adding 2^23 (2^52) leaves no room for a fraction. The
+/// compiler vectorises this on every machine, a call of std::rint only on some.
+template <class T>
+T nearest(T v) {
+  constexpr T kWhole = T(1) / std::numeric_limits<T>::epsilon();
+  const T size = std::fabs(v);
+  const T whole = std::copysign((size + kWhole) - kWhole, v);
+  return size < kWhole ? whole : v;  // larger ones and NaN are what they are
+}
+
 template <class T, class F>
 void zip(const T* a, const T* b, T* out, const BroadcastLoop<2>& loop, const F& f) {
   const Index n = loop.inner();
@@ -76,6 +86,21 @@ void unary_kernel(const UnaryCall& call, const T* x, T* out, Index n) {
     case UnaryFunction::scale: return map(x, out, n, [a](T v) { return a * v; });
     case UnaryFunction::abs: return map(x, out, n, [](T v) { return std::fabs(v); });
     case UnaryFunction::sqrt: return map(x, out, n, [](T v) { return std::sqrt(v); });
+    case UnaryFunction::round: return map(x, out, n, [](T v) { return nearest(v); });
+    case UnaryFunction::floor:
+      return map(x, out, n, [](T v) {
+        const T whole = nearest(v);
+        return whole > v ? whole - T(1) : whole;
+      });
+    case UnaryFunction::ceil:
+      return map(x, out, n, [](T v) {
+        const T whole = nearest(v);
+        return whole < v ? whole + T(1) : whole;
+      });
+    case UnaryFunction::sin: return map(x, out, n, [](T v) { return std::sin(v); });
+    case UnaryFunction::cos: return map(x, out, n, [](T v) { return std::cos(v); });
+    case UnaryFunction::erf: return map(x, out, n, [](T v) { return std::erf(v); });
+    case UnaryFunction::stop_gradient: return map(x, out, n, [](T v) { return v; });
     default: return map(x, out, n, [&call](T v) { return spec::unary(call, v); });
   }
 }
@@ -117,6 +142,12 @@ void binary_kernel(BinaryFunction f, const T* a, const T* b, T* out, const Broad
     case BinaryFunction::sub: return zip(a, b, out, loop, [](T p, T q) { return p - q; });
     case BinaryFunction::mul: return zip(a, b, out, loop, [](T p, T q) { return p * q; });
     case BinaryFunction::div: return zip(a, b, out, loop, [](T p, T q) { return p / q; });
+    case BinaryFunction::less:
+      return zip(a, b, out, loop, [](T p, T q) { return p < q ? T(1) : T(0); });
+    case BinaryFunction::less_equal:
+      return zip(a, b, out, loop, [](T p, T q) { return p <= q ? T(1) : T(0); });
+    case BinaryFunction::equal:
+      return zip(a, b, out, loop, [](T p, T q) { return p == q ? T(1) : T(0); });
     default: return zip(a, b, out, loop, [f](T p, T q) { return spec::binary(f, p, q); });
   }
 }

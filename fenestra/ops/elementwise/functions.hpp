@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/spec/real_functions.hpp>
 #include <fenestra/spec/scalar.hpp>
 
 #include <cmath>
@@ -32,9 +33,30 @@ enum class UnaryFunction {
   power,         ///< a: exponent
   scale,         ///< a: factor
   softplus,      ///< log(1 + exp(x))
+  sin,
+  cos,
+  erf,
+  floor,
+  ceil,
+  round,          ///< to the nearest integer, the even one of two
+  elu,            ///< x above zero, a * (exp(x) - 1) below
+  stop_gradient,  ///< x, with derivative 0
 };
 
-enum class BinaryFunction { add, sub, mul, div, pow, min, max };
+enum class BinaryFunction {
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  min,
+  max,
+  mod,           ///< a - b * floor(a/b): the sign is that of b
+  floor_divide,  ///< floor(a/b)
+  less,          ///< 1 where a < b, else 0; the others likewise
+  less_equal,
+  equal,
+};
 
 constexpr std::string_view function_name(UnaryFunction f) {
   switch (f) {
@@ -56,6 +78,14 @@ constexpr std::string_view function_name(UnaryFunction f) {
     case UnaryFunction::power: return "power";
     case UnaryFunction::scale: return "scale";
     case UnaryFunction::softplus: return "softplus";
+    case UnaryFunction::sin: return "sin";
+    case UnaryFunction::cos: return "cos";
+    case UnaryFunction::erf: return "erf";
+    case UnaryFunction::floor: return "floor";
+    case UnaryFunction::ceil: return "ceil";
+    case UnaryFunction::round: return "round";
+    case UnaryFunction::elu: return "elu";
+    case UnaryFunction::stop_gradient: return "stop_gradient";
   }
   return "";
 }
@@ -69,8 +99,23 @@ constexpr std::string_view function_name(BinaryFunction f) {
     case BinaryFunction::pow: return "pow";
     case BinaryFunction::min: return "min";
     case BinaryFunction::max: return "max";
+    case BinaryFunction::mod: return "mod";
+    case BinaryFunction::floor_divide: return "floor_divide";
+    case BinaryFunction::less: return "less";
+    case BinaryFunction::less_equal: return "less_equal";
+    case BinaryFunction::equal: return "equal";
   }
   return "";
+}
+
+/// Constant between jumps (or, of stop_gradient, taken to be so): the derivative is 0 everywhere.
+constexpr bool is_flat(UnaryFunction f) {
+  return f == UnaryFunction::sign || f == UnaryFunction::floor || f == UnaryFunction::ceil ||
+         f == UnaryFunction::round || f == UnaryFunction::stop_gradient;
+}
+constexpr bool is_flat(BinaryFunction f) {
+  return f == BinaryFunction::floor_divide || f == BinaryFunction::less ||
+         f == BinaryFunction::less_equal || f == BinaryFunction::equal;
 }
 
 /// A unary function with its constants; comparable, so that it can be a node's attribute.
@@ -132,6 +177,91 @@ T normal_cdf(const T& x) {
   }
 }
 
+/// 1 - erfc(x); floating point has a function that keeps small results.
+template <class T>
+T erf(const T& x) {
+  if constexpr (std::floating_point<T>) {
+    return std::erf(x);
+  } else if constexpr (fenestra::detail::HasErfc<T>) {
+    return T(1) - scalar_erfc(x);
+  } else {
+    throw_no_function("erf");
+  }
+}
+
+template <class T>
+T sine_or_cosine(UnaryFunction f, const T& x) {
+  if constexpr (fenestra::detail::HasSinAndCos<T>) {
+    return f == UnaryFunction::sin ? scalar_sin(x) : scalar_cos(x);
+  } else {
+    throw_no_function(function_name(f));
+  }
+}
+
+/// exp(x) - 1 cancels near zero, so it is one function; 0 belongs to the curve.
+template <Transcendental T>
+T elu(double alpha, const T& x) {
+  return T(0) < x ? x : T(from_double<T>(alpha) * scalar_expm1(x));
+}
+
+template <class T>
+T whole_number(UnaryFunction f, const T& x) {
+  if constexpr (fenestra::detail::HasFloorAndRint<T>) {
+    switch (f) {
+      case UnaryFunction::floor: return scalar_floor(x);
+      case UnaryFunction::ceil: return -scalar_floor(T(-x));
+      default: return scalar_rint(x);
+    }
+  } else {
+    throw_no_function(function_name(f));
+  }
+}
+
+/// floor(a/b). Of floating-point numbers it is what the remainder leaves, which is exact: a/b alone
+/// may round up to the next integer.
+template <Field T>
+T floor_divide(const T& a, const T& b) {
+  if constexpr (std::floating_point<T>) {
+    if (b == T(0)) {
+      return a / b;
+    }
+    const T rest = std::fmod(a, b);
+    T quotient = (a - rest) / b;
+    if (rest != T(0) && (rest < T(0)) != (b < T(0))) {
+      quotient -= T(1);
+    }
+    return quotient == T(0) ? std::copysign(T(0), a / b) : std::rint(quotient);
+  } else if constexpr (fenestra::detail::HasFloorAndRint<T>) {
+    return scalar_floor(T(a / b));
+  } else {
+    throw_no_function("floor_divide");
+  }
+}
+
+/// a - b * floor(a/b), exact in floating point unless the last sum rounds.
+template <Field T>
+T mod(const T& a, const T& b) {
+  if constexpr (std::floating_point<T>) {
+    const T rest = std::fmod(a, b);
+    if (rest == T(0)) {
+      return std::copysign(T(0), b);
+    }
+    return (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+  } else {
+    return a - b * floor_divide(a, b);
+  }
+}
+
+/// Where < may have no answer (intervals) it throws, as everywhere.
+template <OrderedScalar T>
+bool is_equal(const T& a, const T& b) {
+  if constexpr (TotallyOrdered<T>) {
+    return a == b;
+  } else {
+    return !is_nan(a) && !is_nan(b) && !(a < b) && !(b < a);
+  }
+}
+
 template <Transcendental T>
   requires(!std::floating_point<T>)
 T transcendental(const UnaryCall& call, const T& x) {
@@ -150,6 +280,10 @@ T transcendental(const UnaryCall& call, const T& x) {
     case UnaryFunction::gelu: return x * normal_cdf(x);
     case UnaryFunction::silu: return x * sigmoid(x);
     case UnaryFunction::softplus: return softplus(x);
+    case UnaryFunction::sin:
+    case UnaryFunction::cos: return sine_or_cosine(call.f, x);
+    case UnaryFunction::erf: return erf(x);
+    case UnaryFunction::elu: return elu(call.a, x);
     default: return scalar_pow(x, from_double<T>(call.a));
   }
 }
@@ -167,6 +301,10 @@ T transcendental(const UnaryCall& call, const T& x) {
     case UnaryFunction::gelu: return x * normal_cdf(x);
     case UnaryFunction::silu: return x * sigmoid(x);
     case UnaryFunction::softplus: return softplus(x);
+    case UnaryFunction::sin: return std::sin(x);
+    case UnaryFunction::cos: return std::cos(x);
+    case UnaryFunction::erf: return erf(x);
+    case UnaryFunction::elu: return elu(call.a, x);
     default: return std::pow(x, static_cast<T>(call.a));
   }
 }
@@ -222,6 +360,10 @@ T unary(const UnaryCall& call, const T& x) {
     case UnaryFunction::leaky_relu: return T(0) < x ? x : T(from_double<T>(call.a) * x);
     case UnaryFunction::scale: return from_double<T>(call.a) * x;
     case UnaryFunction::clip: return clip(call, x);
+    case UnaryFunction::floor:
+    case UnaryFunction::ceil:
+    case UnaryFunction::round: return detail::whole_number(call.f, x);
+    case UnaryFunction::stop_gradient: return x;
     case UnaryFunction::hard_sigmoid:
       if constexpr (Field<T>) {
         // The bends belong to the flat parts, as in the derivative.
@@ -261,6 +403,19 @@ T binary(BinaryFunction f, const T& a, const T& b) {
         return scalar_pow(a, b);
       }
       break;
+    case BinaryFunction::mod:
+      if constexpr (Field<T>) {
+        return detail::mod(a, b);
+      }
+      break;
+    case BinaryFunction::floor_divide:
+      if constexpr (Field<T>) {
+        return detail::floor_divide(a, b);
+      }
+      break;
+    case BinaryFunction::less: return a < b ? T(1) : T(0);
+    case BinaryFunction::less_equal: return a < b || detail::is_equal(a, b) ? T(1) : T(0);
+    case BinaryFunction::equal: return detail::is_equal(a, b) ? T(1) : T(0);
     case BinaryFunction::max: return scalar_max(a, b);
     case BinaryFunction::min: return -scalar_max(T(-a), T(-b));
   }

@@ -30,6 +30,7 @@ struct ElementwiseGeometry {
 
 namespace detail {
 
+// stop_gradient is missing: that its derivative is another than its value's is its purpose.
 inline constexpr std::array kUnaryFunctions = {UnaryFunction::neg,
                                                UnaryFunction::exp,
                                                UnaryFunction::log,
@@ -47,14 +48,26 @@ inline constexpr std::array kUnaryFunctions = {UnaryFunction::neg,
                                                UnaryFunction::clip,
                                                UnaryFunction::power,
                                                UnaryFunction::scale,
-                                               UnaryFunction::softplus};
+                                               UnaryFunction::softplus,
+                                               UnaryFunction::sin,
+                                               UnaryFunction::cos,
+                                               UnaryFunction::erf,
+                                               UnaryFunction::floor,
+                                               UnaryFunction::ceil,
+                                               UnaryFunction::round,
+                                               UnaryFunction::elu};
 inline constexpr std::array kBinaryFunctions = {BinaryFunction::add,
                                                 BinaryFunction::sub,
                                                 BinaryFunction::mul,
                                                 BinaryFunction::div,
                                                 BinaryFunction::pow,
                                                 BinaryFunction::min,
-                                                BinaryFunction::max};
+                                                BinaryFunction::max,
+                                                BinaryFunction::mod,
+                                                BinaryFunction::floor_divide,
+                                                BinaryFunction::less,
+                                                BinaryFunction::less_equal,
+                                                BinaryFunction::equal};
 
 /// The keys of a function's constants in problem strings, in the order of UnaryCall.
 constexpr std::array<std::string_view, 2> constant_keys(UnaryFunction f) {
@@ -63,6 +76,7 @@ constexpr std::array<std::string_view, 2> constant_keys(UnaryFunction f) {
     case UnaryFunction::clip: return {"low", "high"};
     case UnaryFunction::power: return {"p", ""};
     case UnaryFunction::scale: return {"factor", ""};
+    case UnaryFunction::elu: return {"alpha", ""};
     default: return {"", ""};
   }
 }
@@ -220,6 +234,7 @@ struct Elementwise : EngineOperator<Elementwise> {
         g.unary.a = kExponents[random.between(0, 8)];
         break;
       }
+      case UnaryFunction::elu: g.unary.a = random.chance(2) ? 1 : 0.5; break;
       case UnaryFunction::scale: g.unary.a = static_cast<double>(random.between(-4, 4)) / 4; break;
       default: break;
     }
@@ -242,7 +257,12 @@ struct Elementwise : EngineOperator<Elementwise> {
         case BinaryFunction::sub:
         case BinaryFunction::mul: return Algebra::multilinear;
         case BinaryFunction::min:
-        case BinaryFunction::max: return Algebra::piecewise_linear;
+        case BinaryFunction::max:
+        case BinaryFunction::less:
+        case BinaryFunction::less_equal:
+        case BinaryFunction::equal: return Algebra::piecewise_linear;
+        case BinaryFunction::mod:
+        case BinaryFunction::floor_divide:
         case BinaryFunction::div: return Algebra::rational;
         case BinaryFunction::pow: return Algebra::transcendental;
       }
@@ -255,12 +275,21 @@ struct Elementwise : EngineOperator<Elementwise> {
       case UnaryFunction::relu:
       case UnaryFunction::leaky_relu:
       case UnaryFunction::hard_sigmoid:
+      case UnaryFunction::floor:
+      case UnaryFunction::ceil:
+      case UnaryFunction::round:
       case UnaryFunction::clip: return Algebra::piecewise_linear;
       case UnaryFunction::power:
         return spec::detail::is_small_integer(g.unary.a) ? Algebra::rational
                                                          : Algebra::transcendental;
       default: return Algebra::transcendental;
     }
+  }
+  /// Where there are jumps among the numbers that laws draw: halves, and quotients of two draws.
+  static bool jumps(const Geometry& g) {
+    return g.is_binary
+               ? g.binary == BinaryFunction::mod || g.binary == BinaryFunction::floor_divide
+               : g.unary.f == UnaryFunction::round;
   }
   /// Where the function needs x > 0.
   static bool positive(const Geometry& g, std::size_t input) {

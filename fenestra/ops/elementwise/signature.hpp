@@ -74,6 +74,26 @@ struct ElementwiseSignature {
          "softplus",
          "log(1 + exp(input)) without overflow",
          ">>> fn.softplus(1000.)\nTensor(1000., dtype=float64)"},
+        {F::sin, "sin", "The sine", ">>> fn.sin(0.)\nTensor(0., dtype=float64)"},
+        {F::cos, "cos", "The cosine", ">>> fn.cos(0.)\nTensor(1., dtype=float64)"},
+        {F::erf, "erf", "The error function", ">>> fn.erf(0.)\nTensor(0., dtype=float64)"},
+        {F::floor,
+         "floor",
+         "The largest integer that is not above; the derivative is 0",
+         ">>> fn.floor(-1.5)\nTensor(-2., dtype=float64)"},
+        {F::ceil,
+         "ceil",
+         "The least integer that is not below; the derivative is 0",
+         ">>> fn.ceil(1.5)\nTensor(2., dtype=float64)"},
+        {F::round,
+         "round",
+         "The nearest integer, the even one of two; the derivative is 0",
+         ">>> fn.round(fn.tensor([0.5, 1.5]))\nTensor([0., 2.], dtype=float64)"},
+        {F::stop_gradient,
+         "stop_gradient",
+         "The input as a constant: no derivative passes",
+         ">>> fn.grad(lambda x: x * fn.stop_gradient(x))(fn.tensor(3.))\n"
+         "Tensor(3., dtype=float64)"},
     };
     for (const Named& named : kFunctions) {
       declarer.function(
@@ -96,6 +116,15 @@ struct ElementwiseSignature {
         []<class V>(const V& x, double slope) { return leaky_relu(x, slope); },
         Input{"input"},
         Plain<double>{.name = "negative_slope", .otherwise = 0.01});
+    declarer.function(
+        {.name = "elu",
+         .text = "input where positive, alpha * (exp(input) - 1) elsewhere",
+         .shapes = kShapes,
+         .example = ">>> fn.elu(fn.tensor([3., -1000.]), 0.5)\n"
+                    "Tensor([ 3. , -0.5], dtype=float64)"},
+        []<class V>(const V& x, double alpha) { return elu(x, alpha); },
+        Input{"input"},
+        Plain<double>{.name = "alpha", .otherwise = 1.0});
     declarer.function(
         {.name = "clip",
          .text = "min(max(input, min), max); without a bound where it is not given",
@@ -152,6 +181,26 @@ struct ElementwiseSignature {
          "maximum",
          "The larger of the two; input wins ties, NaN wins over numbers",
          ">>> fn.maximum(3., 2.)\nTensor(3., dtype=float64)"},
+        {F::mod,
+         "mod",
+         "input - other * floor(input / other), of the sign of other; input % other says the same",
+         ">>> fn.mod(-1., 3.)\nTensor(2., dtype=float64)"},
+        {F::floor_divide,
+         "floor_divide",
+         "floor(input / other), with derivative 0; input // other says the same",
+         ">>> fn.floor_divide(-1., 3.)\nTensor(-1., dtype=float64)"},
+        {F::less,
+         "less",
+         "1 where input < other, 0 elsewhere; no derivative",
+         ">>> fn.less(1., 2.)\nTensor(1., dtype=float64)"},
+        {F::less_equal,
+         "less_equal",
+         "1 where input <= other, 0 elsewhere; no derivative",
+         ">>> fn.less_equal(2., 2.)\nTensor(1., dtype=float64)"},
+        {F::equal,
+         "equal",
+         "1 where input == other, 0 elsewhere; no derivative",
+         ">>> fn.equal(1., 2.)\nTensor(0., dtype=float64)"},
     };
     for (const NamedBinary& named : kFunctions) {
       declarer.function(
@@ -160,6 +209,30 @@ struct ElementwiseSignature {
           signature::Input{"input"},
           signature::Input{named.second});
     }
+    declarer.function(
+        {.name = "greater",
+         .text = "1 where input > other, 0 elsewhere; no derivative",
+         .shapes = kBroadcast,
+         .example = ">>> fn.greater(1., 2.)\nTensor(0., dtype=float64)"},
+        []<class V>(const V& a, const V& b) { return greater(a, b); },
+        signature::Input{"input"},
+        signature::Input{"other"});
+    declarer.function(
+        {.name = "greater_equal",
+         .text = "1 where input >= other, 0 elsewhere; no derivative",
+         .shapes = kBroadcast,
+         .example = ">>> fn.greater_equal(2., 2.)\nTensor(1., dtype=float64)"},
+        []<class V>(const V& a, const V& b) { return greater_equal(a, b); },
+        signature::Input{"input"},
+        signature::Input{"other"});
+    declarer.function(
+        {.name = "not_equal",
+         .text = "1 where input != other, 0 elsewhere; no derivative",
+         .shapes = kBroadcast,
+         .example = ">>> fn.not_equal(1., 2.)\nTensor(1., dtype=float64)"},
+        []<class V>(const V& a, const V& b) { return not_equal(a, b); },
+        signature::Input{"input"},
+        signature::Input{"other"});
   }
 };
 

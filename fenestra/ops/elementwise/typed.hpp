@@ -64,6 +64,39 @@ auto softplus(const X& x) {
   return graph::typed<"softplus", "x">([](const auto& v) { return softplus(v); }, x);
 }
 template <graph::Typed X>
+auto sin(const X& x) {
+  return graph::typed<"sin", "x">([](const auto& v) { return sin(v); }, x);
+}
+template <graph::Typed X>
+auto cos(const X& x) {
+  return graph::typed<"cos", "x">([](const auto& v) { return cos(v); }, x);
+}
+template <graph::Typed X>
+auto erf(const X& x) {
+  return graph::typed<"erf", "x">([](const auto& v) { return erf(v); }, x);
+}
+template <graph::Typed X>
+auto floor(const X& x) {
+  return graph::typed<"floor", "x">([](const auto& v) { return floor(v); }, x);
+}
+template <graph::Typed X>
+auto ceil(const X& x) {
+  return graph::typed<"ceil", "x">([](const auto& v) { return ceil(v); }, x);
+}
+template <graph::Typed X>
+auto round(const X& x) {
+  return graph::typed<"round", "x">([](const auto& v) { return round(v); }, x);
+}
+template <graph::Typed X>
+auto stop_gradient(const X& x) {
+  return graph::typed<"stop_gradient", "x">([](const auto& v) { return stop_gradient(v); }, x);
+}
+template <graph::Typed X>
+auto elu(const X& x, double alpha = 1) {
+  return graph::typed<"elu", "x", "alpha">(
+      [](const auto& v, double a) { return elu(v, a); }, x, alpha);
+}
+template <graph::Typed X>
 auto leaky_relu(const X& x, double negative_slope = 0.01) {
   return graph::typed<"leaky_relu", "x", "negative_slope">(
       [](const auto& v, double a) { return leaky_relu(v, a); }, x, negative_slope);
@@ -146,6 +179,78 @@ auto maximum(const A& a, const B& b) {
       a,
       b);
 }
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto mod(const A& a, const B& b) {
+  return graph::typed<"mod", "a", "b">(
+      [](const auto& p, const auto& q) { return mod(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto floor_divide(const A& a, const B& b) {
+  return graph::typed<"floor_divide", "a", "b">(
+      [](const auto& p, const auto& q) { return floor_divide(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto less(const A& a, const B& b) {
+  return graph::typed<"less", "a", "b">(
+      [](const auto& p, const auto& q) { return less(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto less_equal(const A& a, const B& b) {
+  return graph::typed<"less_equal", "a", "b">(
+      [](const auto& p, const auto& q) { return less_equal(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto greater(const A& a, const B& b) {
+  return graph::typed<"greater", "a", "b">(
+      [](const auto& p, const auto& q) { return greater(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto greater_equal(const A& a, const B& b) {
+  return graph::typed<"greater_equal", "a", "b">(
+      [](const auto& p, const auto& q) { return greater_equal(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto equal(const A& a, const B& b) {
+  return graph::typed<"equal", "a", "b">(
+      [](const auto& p, const auto& q) { return equal(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto not_equal(const A& a, const B& b) {
+  return graph::typed<"not_equal", "a", "b">(
+      [](const auto& p, const auto& q) { return not_equal(p, q); },
+      [](const Shape& p, const Shape& q) { return check_broadcast(p, q); },
+      a,
+      b);
+}
 
 template <graph::Typed X>
 auto operator-(const X& x) {
@@ -170,6 +275,11 @@ template <class A, class B>
   requires graph::SomeTyped<A, B>
 auto operator/(const A& a, const B& b) {
   return div(a, b);
+}
+template <class A, class B>
+  requires graph::SomeTyped<A, B>
+auto operator%(const A& a, const B& b) {
+  return mod(a, b);
 }
 
 }  // namespace fenestra

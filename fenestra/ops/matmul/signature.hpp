@@ -1,8 +1,12 @@
 // Matrix products for scripting languages: see ops/signature.hpp.
 #pragma once
 
+#include <fenestra/ops/matmul/einsum.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
 #include <fenestra/ops/signature.hpp>
+
+#include <optional>
+#include <string>
 
 namespace fenestra {
 
@@ -48,6 +52,21 @@ struct MatmulSignature {
         Input{"input"},
         Input{"weight"},
         OptionalInput{"bias"});
+    declarer.function(
+        {.name = "einsum",
+         .text = "Sums of products by letters, of one or two tensors; a letter stands for an axis. "
+                 "Letters that the result lacks are summed. Without an arrow the result has the "
+                 "letters that occur once, in alphabetical order. No diagonals, no '...'.",
+         .shapes = "as the letters say",
+         .example = ">>> a, b = fn.tensor([[1., 2.]]), fn.tensor([[3.], [4.]])\n"
+                    ">>> fn.einsum('ij,jk->ki', a, b)\n"
+                    "Tensor([[11.]], dtype=float64)"},
+        []<class V>(const std::string& letters, const V& a, const std::optional<V>& b) {
+          return b ? einsum(letters, a, *b) : einsum(letters, a);
+        },
+        Plain<std::string>{.name = "letters"},
+        Input{"input"},
+        OptionalInput{"other"});
   }
 };
 

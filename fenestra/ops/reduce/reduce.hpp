@@ -1,5 +1,5 @@
-// Reductions over axes, on any value type: sum, mean, max_over, min_over. Made of `sum_to` and of
-// the winners of `MaxToPrimitive`.
+// Reductions over axes, on any value type: sum, mean, variance, extremes and where they are. Made of
+// `sum_to` and of the winners of `MaxToPrimitive`.
 #pragma once
 
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -21,6 +21,24 @@ struct ReduceOptions {
   bool keep = false;  ///< reduced axes stay, with extent 1
 
   friend constexpr bool operator==(const ReduceOptions&, const ReduceOptions&) = default;
+};
+
+/// The same for a variance: the sum of squares is divided by the number of elements less the
+/// correction, 0 for that of the elements themselves, 1 for an unbiased estimate.
+struct VarOptions {
+  AxisList axes = {};
+  bool keep = false;
+  Index correction = 0;
+
+  friend constexpr bool operator==(const VarOptions&, const VarOptions&) = default;
+};
+
+/// Where an extreme is: along one axis, or flat over all of x where none is given.
+struct ArgOptions {
+  OptionalIndex axis = {};
+  bool keep = false;
+
+  friend constexpr bool operator==(const ArgOptions&, const ArgOptions&) = default;
 };
 
 /// `shape` with 1 on the reduced axes, and without them.
@@ -74,17 +92,52 @@ constexpr V mean(const V& x, const ReduceOptions& options = {}) {
   return divide_by_count(sum(x, options), to.count);
 }
 
+namespace detail {
+
+constexpr void require_some(std::string_view op, const Shape& x, const ReducedShape& to) {
+  if (to.count == 0 && to.kept.elements().value_or(0) > 0) {
+    throw Error(std::string(op),
+                {.code = ErrorCode::invalid_extent, .argument = Argument::x},
+                std::string(op) + ": x = " + to_string(x) +
+                    " has nothing on the axes to reduce, and no element is the greatest of none\n"
+                    "  fix: at least one element on each of them");
+  }
+}
+
+}  // namespace detail
+
+/// The mean square of x less its mean. The means are subtracted first: E(x^2) - E(x)^2 cancels.
+template <AnyValue V>
+constexpr V var_over(const V& x, const VarOptions& options = {}) {
+  const ReducedShape to = reduced_shape("var_over", x.shape(), options.axes);
+  if (options.correction < 0 || to.count <= options.correction) {
+    throw Error("var_over",
+                {.code = ErrorCode::invalid_extent,
+                 .argument = Argument::x,
+                 .got = to.count,
+                 .needed = options.correction + 1},
+                "var_over: " + std::to_string(to.count) + " elements of x = " +
+                    to_string(x.shape()) + " meet in each result, the correction is " +
+                    std::to_string(options.correction) +
+                    "\n  fix: a correction from 0 on, and more elements than that");
+  }
+  const V difference = sub(x, mean(x, {.axes = options.axes, .keep = true}));
+  return divide_by_count(
+      sum(mul(difference, difference), {.axes = options.axes, .keep = options.keep}),
+      to.count - options.correction);
+}
+
+/// The square root of `var_over`; where that is 0 the derivative is infinite.
+template <AnyValue V>
+constexpr V std_over(const V& x, const VarOptions& options = {}) {
+  return sqrt(var_over(x, options));
+}
+
 /// The greatest element over the axes; the first one wins ties, NaN wins over numbers.
 template <AnyValue V>
 constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("max_over", x.shape(), options.axes);
-  if (to.count == 0 && to.kept.elements().value_or(0) > 0) {
-    throw Error("max_over",
-                {.code = ErrorCode::invalid_extent, .argument = Argument::x},
-                "max_over: x = " + to_string(x.shape()) +
-                    " has nothing on the axes to reduce, and no element is the greatest of none\n"
-                    "  fix: at least one element on each of them");
-  }
+  detail::require_some("max_over", x.shape(), to);
   const V kept = x.shape() == to.kept ? x : apply(MaxToPrimitive{x.shape(), to.kept}, x);
   return options.keep ? kept : reshape(kept, to.removed);
 }
@@ -93,6 +146,45 @@ constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
 template <AnyValue V>
 constexpr V min_over(const V& x, const ReduceOptions& options = {}) {
   return neg(max_over(neg(x), options));
+}
+
+namespace detail {
+
+template <AnyValue V>
+IndicesOf<V> arg_extreme(std::string_view op, const V& x, const ArgOptions& options) {
+  AxisList axes;
+  if (options.axis.given) {
+    const bool possible = options.axis.value >= -kMaxRank && options.axis.value < kMaxRank;
+    axes.push_back(possible ? static_cast<int>(options.axis.value) : kMaxRank);
+  }
+  const ReducedShape to = reduced_shape(op, x.shape(), axes);
+  require_some(op, x.shape(), to);
+  const auto winners = apply_all(MaxToPrimitive{x.shape(), to.kept},
+                                 std::span<const V>(&x, 1),
+                                 std::span<const IndicesOf<V>>(),
+                                 true)
+                           .workspace;
+  CellPositions positions{1, x.shape().elements().value_or(0), options.keep ? to.kept : to.removed};
+  if (options.axis.given) {
+    const int axis = axes[0] < 0 ? axes[0] + x.shape().rank() : axes[0];
+    positions.extent = x.shape()[axis];
+    for (int behind = axis + 1; behind < x.shape().rank(); ++behind) {
+      positions.inner *= x.shape()[behind];
+    }
+  }
+  return cell_positions(winners, positions);
+}
+
+}  // namespace detail
+
+/// Where the greatest element is; ties and NaN as in `max_over`. Integers, which have no derivative.
+template <AnyValue V>
+IndicesOf<V> argmax(const V& x, const ArgOptions& options = {}) {
+  return detail::arg_extreme("argmax", x, options);
+}
+template <AnyValue V>
+IndicesOf<V> argmin(const V& x, const ArgOptions& options = {}) {
+  return detail::arg_extreme("argmin", neg(x), options);
 }
 
 }  // namespace fenestra

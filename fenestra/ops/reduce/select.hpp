@@ -7,6 +7,7 @@
 // follow that one winner.
 #pragma once
 
+#include <fenestra/base/export.hpp>
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/spec/scalar.hpp>
@@ -83,6 +84,35 @@ template <AnyValue V>
 constexpr V place(const V& y, const IndicesOf<V>& cells, const Shape& shape) {
   return apply(PlacePrimitive{y.shape(), shape}, {y}, {cells});
 }
+
+/// What cells are along one axis: `cell / inner % extent`, in a tensor of `shape`. Of cells of a
+/// batch, which count from the first item, it gives each item's own.
+struct CellPositions {
+  static constexpr std::string_view name = "cell_positions";
+  Index inner = 1;
+  Index extent = 1;
+  Shape shape;
+
+  const Shape& result_shape() const { return shape; }
+  void run(const Selection& cells, Index* out, void*) const {
+    const Index* cell = cells.indices().data();
+    const Index n = shape.elements().value_or(0);
+    for (Index i = 0; i < n; ++i) {
+      out[i] = cell[i] / inner % extent;
+    }
+  }
+  friend bool operator==(const CellPositions&, const CellPositions&) = default;
+};
+
+// For every kind of integers; compiled in rules.cpp.
+FENESTRA_API Selection cell_positions(const Selection& cells, const CellPositions& of);
+FENESTRA_API Indices cell_positions(const Indices& cells, const CellPositions& of);
+namespace graph {
+FENESTRA_API Data cell_positions(const Data& cells, const CellPositions& of);
+}  // namespace graph
+
+/// Cells that all `count` items of a batch share, as cells of the whole batch, `size` apart.
+FENESTRA_API Indices repeated_cells(const Indices& cells, Index count, Index size, const Shape& to);
 
 /// The maximum over the axes in which `to` is 1; none of them is empty.
 struct MaxToPrimitive {

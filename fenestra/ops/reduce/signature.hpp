@@ -13,6 +13,20 @@ struct signature::Fields<ReduceOptions> {
                                    field("keepdims", &O::keep).also("keepdim")};
 };
 
+template <>
+struct signature::Fields<VarOptions> {
+  using O = VarOptions;
+  static constexpr std::tuple list{field("axis", &O::axes).also("dim"),
+                                   field("keepdims", &O::keep).also("keepdim"),
+                                   field("correction", &O::correction).by_keyword()};
+};
+template <>
+struct signature::Fields<ArgOptions> {
+  using O = ArgOptions;
+  static constexpr std::tuple list{field("axis", &O::axis).also("dim"),
+                                   field("keepdims", &O::keep).also("keepdim")};
+};
+
 struct ReduceSignature {
   template <class D>
   static void declare(D& declarer) {
@@ -56,6 +70,49 @@ struct ReduceSignature {
         []<class V>(const V& x, const ReduceOptions& o) { return min_over(x, o); },
         Input{"input"},
         Options<ReduceOptions>{});
+    declarer.function(
+        {.name = "var",
+         .text = "The variance over axes, over all of them where none is given: the sum of squared "
+                 "differences from the mean, divided by the number of elements less the "
+                 "correction.",
+         .shapes = kShapes,
+         .example = ">>> fn.var(fn.tensor([1., 2., 3.]), correction=1)\n"
+                    "Tensor(1., dtype=float64)"},
+        []<class V>(const V& x, const VarOptions& o) { return var_over(x, o); },
+        Input{"input"},
+        Options<VarOptions>{});
+    declarer.function(
+        {.name = "std",
+         .text = "The square root of the variance; its derivative is infinite where that is 0.",
+         .shapes = kShapes,
+         .example = ">>> fn.std(fn.tensor([[1., 5.], [3., 3.]]), axis=1)\n"
+                    "Tensor([2., 0.], dtype=float64)"},
+        []<class V>(const V& x, const VarOptions& o) { return std_over(x, o); },
+        Input{"input"},
+        Options<VarOptions>{});
+    constexpr std::string_view kIntegers = "input (any) -> integers, without the axis";
+    constexpr std::string_view kResult = "IntArray";
+    declarer.function(
+        {.name = "argmax",
+         .text = "Where the greatest element is along an axis, or flat where none is given; the "
+                 "first of equals, and the first NaN where there is one. No derivative.",
+         .shapes = kIntegers,
+         .example = ">>> fn.argmax(fn.tensor([[1., 4.], [3., 2.]]), axis=1)\n"
+                    "array([1, 0])",
+         .result = kResult},
+        []<class V>(const V& x, const ArgOptions& o) { return argmax(x, o); },
+        Input{"input"},
+        Options<ArgOptions>{});
+    declarer.function(
+        {.name = "argmin",
+         .text = "Where the least element is; otherwise as argmax.",
+         .shapes = kIntegers,
+         .example = ">>> fn.argmin(fn.tensor([[1., 4.], [3., 2.]]), axis=1)\n"
+                    "array([0, 1])",
+         .result = kResult},
+        []<class V>(const V& x, const ArgOptions& o) { return argmin(x, o); },
+        Input{"input"},
+        Options<ArgOptions>{});
     declarer.function(
         {.name = "broadcast_to",
          .text = "The input repeated along the axes in which it is 1 or which it lacks.",

@@ -22,6 +22,14 @@ template <ReduceOptions options = ReduceOptions{}, graph::Operand... In>
 auto min_over(const In&... in) {
   return graph::typed<"min_over", "x">([](const auto& v) { return min_over(v, options); }, in...);
 }
+template <VarOptions options = VarOptions{}, graph::Operand... In>
+auto var_over(const In&... in) {
+  return graph::typed<"var_over", "x">([](const auto& v) { return var_over(v, options); }, in...);
+}
+template <VarOptions options = VarOptions{}, graph::Operand... In>
+auto std_over(const In&... in) {
+  return graph::typed<"std_over", "x">([](const auto& v) { return std_over(v, options); }, in...);
+}
 template <Shape shape, graph::Operand X>
 auto sum_to(const X& x) {
   return graph::typed<"sum_to", "x">([](const auto& v) { return sum_to(v, shape); }, x);

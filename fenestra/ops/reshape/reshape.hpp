@@ -1,10 +1,11 @@
 // Reshape: the same elements under another shape. Linear; its adjoint reshapes back. Shares
-// storage, moves nothing.
+// storage, moves nothing. flatten, squeeze and unsqueeze are reshapes.
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/geometry.hpp>
 #include <fenestra/ops/require.hpp>
+#include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <string>
@@ -92,6 +93,99 @@ constexpr V reshape(const V& x, const Shape& shape) {
     return x;
   }
   return apply(ReshapePrimitive{x.shape(), to}, x);
+}
+
+namespace detail {
+
+/// `axis` of `rank` axes, counted from 0; throws in the name of `op` where there is none.
+constexpr int axis_of(std::string_view op, const Shape& x, int axis, int rank) {
+  const int at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank) {
+    throw Error(std::string(op),
+                {.code = ErrorCode::rank_mismatch,
+                 .argument = Argument::x,
+                 .got = axis,
+                 .needed = rank},
+                std::string(op) + ": x = " + to_string(x) + ", axis " + std::to_string(axis) +
+                    "\n  fix: " +
+                    (rank == 0 ? std::string("a tensor with at least one axis")
+                               : "an axis from " + std::to_string(-rank) + " to " +
+                                     std::to_string(rank - 1)));
+  }
+  return at;
+}
+
+}  // namespace detail
+
+/// The axes from `first` to `last` as one; a scalar becomes a vector of one element.
+template <AnyValue V>
+constexpr V flatten(const V& x, int first = 0, int last = -1) {
+  const Shape& shape = x.shape();
+  if (shape.rank() == 0) {
+    return reshape(x, Shape{1});
+  }
+  const int begin = detail::axis_of("flatten", shape, first, shape.rank());
+  const int end = detail::axis_of("flatten", shape, last, shape.rank());
+  if (begin > end) {
+    throw Error("flatten",
+                {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = first},
+                "flatten: x = " + to_string(shape) + ", axes " + std::to_string(begin) + " to " +
+                    std::to_string(end) + "\n  fix: the first one first");
+  }
+  Shape to;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axis > begin && axis <= end) {
+      to[begin] *= shape[axis];
+    } else {
+      to.push_back(shape[axis]);
+    }
+  }
+  return reshape(x, to);
+}
+
+/// x without the named axes, which have one element each; without all such axes where none is named.
+template <AnyValue V>
+constexpr V squeeze(const V& x, const AxisList& axes = {}) {
+  const Shape& shape = x.shape();
+  Shape to;
+  unsigned named = 0;
+  for (const int axis : axes) {
+    const int at = detail::axis_of("squeeze", shape, axis, shape.rank());
+    if (shape[at] != 1) {
+      throw Error("squeeze",
+                  {.code = ErrorCode::shape_mismatch,
+                   .argument = Argument::x,
+                   .got = shape[at],
+                   .needed = 1},
+                  "squeeze: x = " + to_string(shape) + ", axis " + std::to_string(at) + " has " +
+                      std::to_string(shape[at]) + " elements\n  fix: axes of one element");
+    }
+    named |= 1u << at;
+  }
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axes.empty() ? shape[axis] != 1 : (named >> axis & 1u) == 0) {
+      to.push_back(shape[axis]);
+    }
+  }
+  return reshape(x, to);
+}
+
+/// x with a new axis of one element, at `axis` of the result.
+template <AnyValue V>
+constexpr V unsqueeze(const V& x, int axis) {
+  const Shape& shape = x.shape();
+  if (shape.rank() == kMaxRank) {
+    throw Error("unsqueeze",
+                {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = kMaxRank + 1},
+                "unsqueeze: x = " + to_string(shape) + " has as many axes as there can be\n  fix: "
+                "flatten some");
+  }
+  const int at = detail::axis_of("unsqueeze", shape, axis, shape.rank() + 1);
+  Shape to;
+  for (int i = 0; i <= shape.rank(); ++i) {
+    to.push_back(i == at ? 1 : shape[i < at ? i : i - 1]);
+  }
+  return reshape(x, to);
 }
 
 }  // namespace fenestra

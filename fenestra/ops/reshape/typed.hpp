@@ -15,4 +15,17 @@ auto reshape(const X& x) {
       x);
 }
 
+template <int first = 0, int last = -1, graph::Operand... In>
+auto flatten(const In&... in) {
+  return graph::typed<"flatten", "x">([](const auto& v) { return flatten(v, first, last); }, in...);
+}
+template <AxisList axes = AxisList{}, graph::Operand... In>
+auto squeeze(const In&... in) {
+  return graph::typed<"squeeze", "x">([](const auto& v) { return squeeze(v, axes); }, in...);
+}
+template <int axis, graph::Operand X>
+auto unsqueeze(const X& x) {
+  return graph::typed<"unsqueeze", "x">([](const auto& v) { return unsqueeze(v, axis); }, x);
+}
+
 }  // namespace fenestra

@@ -31,6 +31,20 @@ struct SliceSignature {
         Plain<Index>{.name = "begin"},
         Plain<Index>{.name = "count"},
         Plain<Index>{.name = "step", .otherwise = 1});
+    declarer.function(
+        {.name = "split",
+         .text = "The input cut along an axis: a number says into how many equal parts, a list the "
+                 "sizes of the parts.",
+         .shapes = "input (any) -> a list of parts",
+         .example = ">>> fn.split(fn.tensor([1., 2., 3., 4.]), [1, 3])\n"
+                    "[Tensor([1.], dtype=float64), Tensor([2., 3., 4.], dtype=float64)]",
+         .result = "list[Tensor]"},
+        []<class V>(const V& x, const SplitParts& parts, int axis) {
+          return split(x, parts, axis);
+        },
+        Input{"input"},
+        Plain<SplitParts>{.name = "parts"},
+        Plain<int>{.name = "axis", .otherwise = 0});
   }
 };
 

@@ -7,15 +7,18 @@
 // rounds.
 #pragma once
 
+#include <fenestra/base/checked.hpp>
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/slice/region.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace fenestra {
 
@@ -142,6 +145,58 @@ constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRa
 template <AnyValue V>
 constexpr V slice_adjoint(const V& u, const Shape& shape, std::initializer_list<AxisRange> ranges) {
   return slice_adjoint(u, shape, std::span<const AxisRange>(ranges.begin(), ranges.size()));
+}
+
+/// How an axis is cut: into parts of these sizes, or into `count` equal ones where there are none.
+struct SplitParts {
+  std::vector<Index> sizes;
+  Index count = 0;
+
+  SplitParts(std::vector<Index> of_sizes) : sizes(std::move(of_sizes)) {}
+  SplitParts(std::initializer_list<Index> of_sizes) : sizes(of_sizes) {}
+  SplitParts(std::integral auto equal_parts) : count(static_cast<Index>(equal_parts)) {}
+};
+
+/// x cut along an axis.
+template <AnyValue V>
+std::vector<V> split(const V& x, const SplitParts& parts, int axis = 0) {
+  const int at = checked_axis("split", x.shape(), axis);
+  const Index extent = x.shape()[at];
+  std::vector<Index> sizes = parts.sizes;
+  if (sizes.empty() && parts.count > 0 && extent % parts.count == 0) {
+    sizes.assign(static_cast<std::size_t>(parts.count), extent / parts.count);
+  }
+  Checked total = 0;
+  bool fits = !sizes.empty();
+  for (const Index size : sizes) {
+    fits = fits && size >= 0;
+    total = total + size;
+  }
+  if (!fits || !total.ok() || total.value() != extent) {
+    std::string given = std::to_string(parts.count) + " equal parts";
+    if (!parts.sizes.empty()) {
+      given = "parts of";
+      for (const Index size : parts.sizes) {
+        given += " " + std::to_string(size);
+      }
+    }
+    throw Error("split",
+                {.code = ErrorCode::invalid_extent,
+                 .argument = Argument::x,
+                 .got = total.ok() ? total.value() : 0,
+                 .needed = extent},
+                "split: x = " + to_string(x.shape()) + ", axis " + std::to_string(at) + " of " +
+                    std::to_string(extent) + " elements into " + given +
+                    "\n  fix: a number of parts that divides " + std::to_string(extent) +
+                    ", or a list of sizes with that sum");
+  }
+  std::vector<V> result;
+  Index begin = 0;
+  for (const Index size : sizes) {
+    result.push_back(slice(x, at, begin, size));
+    begin += size;
+  }
+  return result;
 }
 
 }  // namespace fenestra

@@ -29,9 +29,10 @@ struct SmoothMaxPoolSignature {
          .text =
              "(1/beta) * log(sum of exp(beta * input)) over each window: above the maximum by "
              "at most log(n)/beta, and a smooth minimum for negative beta. beta is 1 unless "
-             "given, a number or a differentiable tensor of rank 0. With normalised, log(n)/beta "
+             "given, a number or a differentiable tensor, of rank 0 or with one element for each "
+             "channel. With normalised, log(n)/beta "
              "is subtracted, n the cells counted.",
-         .shapes = "input (N, C, spatial...), beta () -> (N, C, spatial...)",
+         .shapes = "input (N, C, spatial...), beta () or (C) -> (N, C, spatial...)",
          .example = ">>> x = fn.tensor([[[1., 2., 3., 4.]]])\n"
                     ">>> print(round(fn.smooth_max_pool(x, [4]).item(), 7))\n"
                     "4.4401897",

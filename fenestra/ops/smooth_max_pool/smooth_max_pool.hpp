@@ -253,13 +253,52 @@ struct SmoothMaxPoolPrimitive {
   }
 };
 
-/// With a differentiable sharpness: `beta` is a value of rank 0 and wins over `options.beta`.
+namespace detail {
+
+/// A sharpness for each channel: scaled by it, all of them have the sharpness 1. By beta the
+/// derivative is that of a quotient, which cancels for small beta where the kernel's does not.
+template <AnyValue V>
+constexpr V smooth_max_pool_by_channel(const V& x,
+                                       const V& beta,
+                                       SmoothMaxPoolOptions options,
+                                       int named_rank) {
+  options.beta = 1;
+  const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
+  require_shape("smooth_max_pool", "beta", beta, Shape{g.pool.channels});
+  if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<V>::has_elements) {
+    if (has_elements(beta)) {
+      const auto& numbers = bottom(beta);
+      for (Index i = 0; i < numbers.size(); ++i) {
+        options.beta = static_cast<double>(numbers[i]);  // checked as a sharpness of its own
+        (void)smooth_max_pool_geometry(x.shape(), options, named_rank);
+      }
+    }
+  }
+  Shape factors{g.pool.channels};
+  if (g.pool.layout == Layout::channels_first) {
+    for (int axis = 0; axis < g.pool.rank(); ++axis) {
+      factors.push_back(1);
+    }
+  }
+  const V factor = reshape(beta, factors);
+  const V y = apply(SmoothMaxPoolPrimitive{SmoothDirection::forward, g},
+                    {mul(x, factor), scalar_constant<V>(ScalarOf<V>(1))});
+  return div(y, factor);
+}
+
+}  // namespace detail
+
+/// With a differentiable sharpness, which wins over `options.beta`: a value of rank 0, or of shape
+/// (C,), one for each channel.
 template <AnyValue X, AnyValue B>
 constexpr CommonValue<X, B> smooth_max_pool(const X& x,
                                             const B& beta,
                                             SmoothMaxPoolOptions options,
                                             int named_rank = 0) {
   using V = CommonValue<X, B>;
+  if (beta.shape().rank() == 1) {
+    return detail::smooth_max_pool_by_channel(V(x), V(beta), options, named_rank);
+  }
   require_shape("smooth_max_pool", "beta", beta, Shape{});
   // A graph knows no value yet; programs check what they are given.
   options.beta = 1;

@@ -1,0 +1,69 @@
+// Running sums along an axis on any value type. Linear; the adjoint runs from the other end.
+//
+//   y[.., k, ..] = sum of x[.., j, ..] for j <= k, or j >= k in reverse
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/ops/softmax/softmax.hpp>
+#include <fenestra/tensor/split.hpp>
+
+#include <string>
+
+namespace fenestra {
+
+// Compiled for float and double in evaluate.cpp.
+template <KernelScalar T>
+FENESTRA_API void cumsum_kernel(const T* x, T* out, const AxisView& view, bool reverse);
+
+struct CumsumPrimitive {
+  static constexpr std::string_view name = "cumsum";
+  Shape x;
+  int axis = 0;
+  bool reverse = false;
+
+  constexpr Shape result_shape(const Shape&) const { return x; }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    const AxisView view = axis_view(x, axis);
+    if constexpr (KernelScalar<T>) {
+      cumsum_kernel(in[0].data(), out, view, reverse);
+    } else {
+      for (Index o = 0; o < view.outer; ++o) {
+        for (Index i = 0; i < view.inner; ++i) {
+          T sum(0);
+          for (Index k = 0; k < view.extent; ++k) {
+            const Index at = reverse ? view.extent - 1 - k : k;
+            const Index cell = (o * view.extent + at) * view.inner + i;
+            sum = k == 0 ? in[0][cell] : T(sum + in[0][cell]);
+            out[cell] = sum;
+          }
+        }
+      }
+    }
+  }
+  std::optional<Split> split(std::span<const Shape>) const { return split_all(1, axis != 0); }
+  CumsumPrimitive piece(Index count) const { return {with_samples(x, count), axis, reverse}; }
+  std::string attributes() const {
+    return "axis=" + std::to_string(axis) + (reverse ? " reverse" : "");
+  }
+  template <class V>
+  V vjp(int, const Saved<V>&, const V& y_bar) const {
+    return apply(CumsumPrimitive{x, axis, !reverse}, y_bar);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
+    return apply(*this, *dots[0]);
+  }
+  static constexpr bool needs(int, int) { return false; }
+  friend bool operator==(const CumsumPrimitive&, const CumsumPrimitive&) = default;
+};
+
+/// The sums of x up to each element of an axis, or from it on; a negative axis counts from the last.
+template <AnyValue V>
+constexpr V cumsum(const V& x, int axis, bool reverse = false) {
+  return apply(CumsumPrimitive{x.shape(), resolved_axis("cumsum", x.shape(), axis), reverse}, x);
+}
+
+}  // namespace fenestra

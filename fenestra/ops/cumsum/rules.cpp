@@ -1,0 +1,8 @@
+// Running sums: rules, compiled for float and double.
+#include <fenestra/ops/compile_rules.hpp>
+
+namespace fenestra {
+
+FENESTRA_COMPILE_RULES(CumsumPrimitive)
+
+}  // namespace fenestra

@@ -1,0 +1,8 @@
+// where: rules, compiled for float and double.
+#include <fenestra/ops/compile_rules.hpp>
+
+namespace fenestra {
+
+FENESTRA_COMPILE_RULES(WherePrimitive)
+
+}  // namespace fenestra

@@ -1,0 +1,95 @@
+// where on any value type: elements of one tensor or of another, as a mask says, all three with
+// broadcasting. What is not chosen has no influence, not even as NaN or infinity; a product with the
+// mask could not promise that.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/ops/elementwise/broadcast.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/tensor/split.hpp>
+
+#include <optional>
+
+namespace fenestra {
+
+// Compiled for float and double in evaluate.cpp; operands and result do not overlap, or are the
+// same elements.
+template <KernelScalar T>
+FENESTRA_API void where_kernel(
+    const T* mask, const T* a, const T* b, T* out, const BroadcastLoop<3>& loop);
+
+template <AnyValue M, AnyValue A, AnyValue B>
+constexpr CommonValue<M, A, B> where(const M& mask, const A& a, const B& b);
+
+struct WherePrimitive {
+  static constexpr std::string_view name = "where";
+  Shape mask;
+  Shape a;
+  Shape b;
+  Shape shape;
+
+  constexpr Shape result_shape(const Shape&) const { return shape; }
+  template <class T>
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    if (shape.elements().value_or(0) == 0) {
+      return;
+    }
+    const BroadcastLoop<3> loop(shape, {mask, a, b});
+    if constexpr (KernelScalar<T>) {
+      where_kernel(in[0].data(), in[1].data(), in[2].data(), out, loop);
+    } else {
+      const Index n = loop.inner();
+      for (Index run = 0; run < loop.outer(); ++run) {
+        for (Index i = 0; i < n; ++i) {
+          const auto element = [&](std::size_t k) -> const T& {
+            return in[k][loop.offset(k, run) + i * loop.inner_step(k)];
+          };
+          out[run * n + i] = element(0) == T(0) ? element(2) : element(1);
+        }
+      }
+    }
+  }
+  bool may_overwrite(int i) const { return (i == 0 ? mask : i == 1 ? a : b) == shape; }
+  std::optional<Split> split(std::span<const Shape> in) const { return split_broadcast(in, shape); }
+  WherePrimitive piece(Index count) const {
+    const auto cut = [&](const Shape& of) {
+      return of.rank() == shape.rank() && of[0] == shape[0] ? with_samples(of, count) : of;
+    };
+    return {cut(mask), cut(a), cut(b), cut(shape)};
+  }
+  /// The mask has no derivative: a step of it changes nothing, or jumps.
+  template <class V>
+  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    if (i == 0) {
+      return std::nullopt;
+    }
+    const V zero = scalar_constant<V>(ScalarOf<V>(0));
+    return i == 1 ? sum_to(where(saved[0], y_bar, zero), a)
+                  : sum_to(where(saved[0], zero, y_bar), b);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    if (!dots[1] && !dots[2]) {
+      return std::nullopt;
+    }
+    const V zero = scalar_constant<V>(ScalarOf<V>(0));
+    return broadcast_to(where(saved[0], dots[1] ? *dots[1] : zero, dots[2] ? *dots[2] : zero),
+                        shape);
+  }
+  static constexpr bool needs(int i, int what) { return i != 0 && what == 0; }
+  friend bool operator==(const WherePrimitive&, const WherePrimitive&) = default;
+};
+
+/// a where the mask is not 0, b where it is.
+template <AnyValue M, AnyValue A, AnyValue B>
+constexpr CommonValue<M, A, B> where(const M& mask, const A& a, const B& b) {
+  using V = CommonValue<M, A, B>;
+  const Shape shape =
+      broadcast_shape("where", broadcast_shape("where", a.shape(), b.shape()), mask.shape());
+  return apply(WherePrimitive{mask.shape(), a.shape(), b.shape(), shape}, {V(mask), V(a), V(b)});
+}
+
+}  // namespace fenestra
