@@ -106,12 +106,12 @@ struct Address {
 };
 
 template <auto address>
-constexpr std::string_view address_text() {
+consteval std::string_view address_text() {
   return __PRETTY_FUNCTION__;
 }
 
 /// The identifier that a compiler's text of an address ends with.
-constexpr std::string_view last_identifier(std::string_view text) {
+consteval std::string_view last_identifier(std::string_view text) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
@@ -128,13 +128,13 @@ constexpr std::string_view last_identifier(std::string_view text) {
 
 /// The name of member i of an aggregate.
 template <class S, std::size_t i>
-constexpr std::string_view member_name() {
+consteval std::string_view member_name() {
   constexpr auto pointer = &std::get<i>(members_of(Imagined<S>::instance.object));
   return last_identifier(address_text<Address<decltype(pointer)>{pointer}>());
 }
 /// The name of field i of a class that lists its fields.
 template <class S, std::size_t i>
-constexpr std::string_view field_name() {
+consteval std::string_view field_name() {
   return last_identifier(address_text<std::get<i>(S::fields)>());
 }
 #if defined(__clang__)
