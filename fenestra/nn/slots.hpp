@@ -87,17 +87,17 @@ using fenestra::detail::PlainStruct;
 
 // --- The names of members ----------------------------------------------------------------------
 
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
 /// Never defined: only addresses of its members are taken, while compiling.
 template <class S>
 struct Imagined {
   S object;
   static const Imagined instance;
 };
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wundefined-var-template"
-#endif
-
 /// A pointer that may be a template argument where it points into an object (clang 16 allows that
 /// only within a class).
 template <class P>
@@ -105,8 +105,9 @@ struct Address {
   P pointer;
 };
 
+/// Not a string_view: g++ would explain the alias behind the address.
 template <auto address>
-consteval std::string_view address_text() {
+consteval const char* address_text() {
   return __PRETTY_FUNCTION__;
 }
 
