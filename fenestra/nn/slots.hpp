@@ -127,8 +127,7 @@ consteval std::string_view last_identifier(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-/// The name of member i of an aggregate. Only while compiling: without optimisation a program would
-/// ask for the address.
+/// The name of member i of an aggregate.
 template <class S, std::size_t i>
 consteval std::string_view member_name() {
   constexpr auto pointer = &std::get<i>(members_of(Imagined<S>::instance.object));
