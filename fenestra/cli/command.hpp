@@ -2,24 +2,18 @@
 // line and reporting errors is main.cpp's; a command prints its result only once it has all of it.
 #pragma once
 
+#include <fenestra/cli/usage_error.hpp>
 #include <fenestra/graph/operation.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
 namespace fenestra::cli {
 
-enum ExitCode { fine = 0, law_broken = 1, bad_usage = 2, bad_input = 3 };
-
-/// A command line that asks for something the command does not offer.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+enum ExitCode { fine = 0, law_broken = 1, bad_usage = 2, bad_input = 3, was_interrupted = 130 };
 
 /// Keys in the order in which they are written.
 using Json = nlohmann::ordered_json;
@@ -40,7 +34,8 @@ enum class ModelForm {
 enum class ModelFormat { text, dot, html, json };
 
 struct ExplainModelOptions {
-  std::string model;
+  std::string model;                 ///< built in, ready, or a file
+  std::optional<std::string> input;  ///< of one sample, for files that do not say it
   Index batch = 8;
   ModelForm form = ModelForm::run;
   graph::DataType type = graph::DataType::f32;

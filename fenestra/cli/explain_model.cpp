@@ -1,15 +1,16 @@
-// `fenestra explain model`: the plan of a whole network. The one file of the tool that compiles
-// graphs, since every operator's rules come with it.
+// `fenestra explain model`: the plan of a whole network, built in or from a file.
 #include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command.hpp>
+#include <fenestra/cli/explain_network.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/train_watch.hpp>
 #include <fenestra/nn/model_programs.hpp>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <functional>
+#include <optional>
 #include <utility>
 
 namespace fenestra::cli {
@@ -18,7 +19,10 @@ namespace {
 
 constexpr std::size_t kRuns = 5;
 
-constexpr std::string_view kModels[] = {nn::LeNet5::name, nn::UNet::name, nn::ResNet18::name};
+struct Explained {
+  graph::Report report;
+  std::optional<nn::Summary> layers = {};  ///< of models made of layers
+};
 
 std::string_view form_words(ModelForm form) {
   switch (form) {
@@ -66,15 +70,16 @@ std::vector<double> profile(const Program<T>& program, const std::vector<Given>&
   return seconds;
 }
 
-template <class Model, class T>
-graph::Report report_of(const ExplainModelOptions& options) {
-  Random random(1);
-  std::vector<Tensor<T>> parameters = Model::template initial<T>(random);
-  const Program<T> program = compiled<Model, T>(options, parameters);
+/// The report of a program; `given` is what a run is given, asked for where it is profiled.
+template <class T>
+graph::Report report_of(const ExplainModelOptions& options,
+                        const std::string& name,
+                        const Program<T>& program,
+                        const std::function<std::vector<Given>()>& given) {
   const std::string threads_text =
       std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
   graph::ReportOptions report{
-      .title = options.model + ", " + std::string(form_words(options.form)),
+      .title = name + ", " + std::string(form_words(options.form)),
       .subtitle = "batch " + std::to_string(options.batch) + ", " +
                   std::string(graph::data_type_name(graph::DataTypeOf<T>::value)) + ", " +
                   threads_text};
@@ -83,37 +88,58 @@ graph::Report report_of(const ExplainModelOptions& options) {
   }
   std::vector<double> seconds;
   if (options.profile) {
-    const auto x = nn::uniform<T>(Model::input(options.batch), random, 1.0);
-    const auto targets = nn::random_targets<Model, T>(options.batch, random);
-    const Tensor<T> rate(Shape{}, T(1e-3));
-    std::vector<Given> given;
-    if (options.form != ModelForm::infer) {
-      given.assign(parameters.begin(), parameters.end());
-    }
-    given.emplace_back(x);
-    if (options.form == ModelForm::step) {
-      given.emplace_back(targets);
-      given.emplace_back(rate);
-    }
-    seconds = profile(program, given);
+    seconds = profile(program, given());
     report.seconds = seconds;
     report.subtitle += ", median of " + std::to_string(kRuns) + " runs";
   }
   return graph::make_report(program.plan(), report);
 }
 
+template <class Model, class T>
+Explained explained_builtin(const ExplainModelOptions& options) {
+  Random random(1);
+  const std::vector<Tensor<T>> parameters = Model::template initial<T>(random);
+  const Program<T> program = compiled<Model, T>(options, parameters);
+  const auto x = nn::uniform<T>(Model::input(options.batch), random, 1.0);
+  const auto targets = nn::random_targets<Model, T>(options.batch, random);
+  const Tensor<T> rate(Shape{}, T(1e-3));
+  return {.report = report_of(options, options.model, program, [&] {
+            std::vector<Given> given;
+            if (options.form != ModelForm::infer) {
+              given.assign(parameters.begin(), parameters.end());
+            }
+            given.emplace_back(x);
+            if (options.form == ModelForm::step) {
+              given.emplace_back(targets);
+              given.emplace_back(rate);
+            }
+            return given;
+          })};
+}
+
 template <class T>
-graph::Report report_of(const ExplainModelOptions& options) {
+Explained explained_network(const ExplainModelOptions& options) {
+  const NetworkProgram<T> compiled_network = compile_network<T>(options);
+  const Network<T>& network = compiled_network.network;
+  return {.report = report_of(options,
+                              network.name,
+                              compiled_network.program,
+                              [&] { return compiled_network.given(); }),
+          .layers = network.layers};
+}
+
+template <class T>
+Explained explained_model(const ExplainModelOptions& options) {
   if (options.model == nn::LeNet5::name) {
-    return report_of<nn::LeNet5, T>(options);
+    return explained_builtin<nn::LeNet5, T>(options);
   }
   if (options.model == nn::UNet::name) {
-    return report_of<nn::UNet, T>(options);
+    return explained_builtin<nn::UNet, T>(options);
   }
   if (options.model == nn::ResNet18::name) {
-    return report_of<nn::ResNet18, T>(options);
+    return explained_builtin<nn::ResNet18, T>(options);
   }
-  throw Error(ErrorCode::unknown_model, unknown_name("model", options.model, kModels));
+  return explained_network<T>(options);
 }
 
 // For programs.
@@ -217,12 +243,37 @@ Json report_json(const graph::Report& report) {
           {"outputs", std::move(outputs)}};
 }
 
-std::string explained(const graph::Report& report, ModelFormat format) {
-  switch (format) {
+Json layer_json(const nn::Summary& layers) {
+  Json rows = Json::array();
+  for (const nn::SummaryRow& row : layers.rows) {
+    rows.push_back({{"name", row.name},
+                    {"layer", row.kind},
+                    {"output", shape_json(row.output)},
+                    {"parameters", row.parameters},
+                    {"multiply_adds", row.multiply_adds}});
+  }
+  return rows;
+}
+
+std::string explained(const Explained& model, const ExplainModelOptions& options) {
+  const graph::Report& report = model.report;
+  switch (options.format) {
     case ModelFormat::dot: return graph::explain(report, graph::ExplainFormat::dot);
     case ModelFormat::html: return graph::explain(report, graph::ExplainFormat::html);
-    case ModelFormat::json: return json_text(report_json(report));
-    default: return graph::explain(report, graph::ExplainFormat::text);
+    case ModelFormat::json: {
+      Json json = report_json(report);
+      if (model.layers) {
+        json["layers"] = layer_json(*model.layers);
+        json["parameters"] = model.layers->parameters;
+      }
+      return json_text(json);
+    }
+    default: {
+      // A file has no width.
+      const Terminal terminal = options.output ? Terminal{} : terminal_of(Stream::out);
+      return (model.layers ? summary_table(*model.layers, terminal) + "\n" : "") +
+             graph::explain(report, graph::ExplainFormat::text);
+    }
   }
 }
 
@@ -230,18 +281,16 @@ std::string explained(const graph::Report& report, ModelFormat format) {
 
 ExitCode explain_model(const ExplainModelOptions& options) {
   // Before a long computation, not after it.
-  std::error_code ignored;
-  if (options.output && !options.force &&
-      std::filesystem::exists(std::filesystem::symlink_status(*options.output, ignored))) {
-    throw Error(ErrorCode::bad_file,
-                *options.output + ": exists\n  fix: another name, or --force to replace it");
+  if (options.output) {
+    require_free(*options.output, options.force);
   }
   if (options.threads) {
     set_threads(*options.threads);
   }
-  const graph::Report report =
-      options.type == graph::DataType::f64 ? report_of<double>(options) : report_of<float>(options);
-  const std::string text = explained(report, options.format);
+  const std::string text = explained(options.type == graph::DataType::f64
+                                         ? explained_model<double>(options)
+                                         : explained_model<float>(options),
+                                     options);
   if (options.output) {
     replace_file(*options.output, {text});
   } else {

@@ -1,10 +1,12 @@
 // The command `fenestra`: reads the command line, calls a command, turns errors into text and exit
 // codes. Results go to standard output, errors and progress to standard error. Exit codes: 0 fine,
-// 1 a law is broken, 2 usage, 3 bad input.
+// 1 a law is broken, 2 usage, 3 bad input, 130 interrupted.
 #include <fenestra/base/error.hpp>
 #include <fenestra/base/version.hpp>
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command.hpp>
+#include <fenestra/cli/network.hpp>
+#include <fenestra/cli/network_commands.hpp>
 #include <fenestra/cli/text.hpp>
 
 #include <CLI/CLI.hpp>
@@ -142,23 +144,31 @@ int refuse(const std::string& text) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Differentiable sliding-window operators: what they compute, and that it is right.");
+  if (argc > 0) {
+    // What was typed works again; a bare name was found on the path.
+    program_name() = argv[0];
+  }
+  CLI::App app("Networks of sliding windows: train and use them, see what their operators compute.");
   app.name("fenestra");
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "print this help");
   app.require_subcommand(0, 1);
   app.footer(
       "\nExamples:\n"
+      "  fenestra train lenet --data digits\n"
+      "  fenestra run runs/lenet-digits/model.safetensors picture.png\n"
       "  fenestra explain\n"
       "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
       "  fenestra explain model lenet5 --form step --batch 64\n"
       "  fenestra check max_pool \"x=1x2x9x9 kernel=3 stride=2 padding=1\"\n"
       "  fenestra check all --cases 100 --seed 1\n"
-      "\nExit codes: 0 fine, 1 a law is broken, 2 usage, 3 bad input.");
+      "\nExit codes: 0 fine, 1 a law is broken, 2 usage, 3 bad input, 130 interrupted.");
   bool json = false;
   bool show_version = false;
   app.add_flag("--version", show_version, "print version, compiler, scalars and operators");
   app.add_flag("--json", json, "print JSON");
+
+  const std::vector<RegisteredCommand> networks = add_network_commands(app, json);
 
   // A problem may come in one argument or in several: the quotes are easily forgotten.
   std::string op;
@@ -186,7 +196,14 @@ int run(int argc, char** argv) {
   std::string model_output;
   CLI::App* model_command = explain_command->add_subcommand(
       "model", "The plan of a whole network: steps, groups, kernels, memory, costs");
-  model_command->add_option("model", model.model, "lenet5, unet or resnet18")->required();
+  std::string model_input;
+  model_command
+      ->add_option(
+          "model", model.model, "lenet5, unet or resnet18; a model file; or a model of `train`")
+      ->required();
+  model_command
+      ->add_option("--input", model_input, "what a model file takes, if it does not say: 1x28x28")
+      ->type_name("SHAPE");
   model_command->add_option("--batch", model.batch, "samples at once, 8 by default")
       ->check(whole_number<std::int64_t>(1))
       ->type_name("N");
@@ -226,7 +243,8 @@ int run(int argc, char** argv) {
       "  fenestra explain model resnet18 --form infer --batch 1 --threads 1\n"
       "  fenestra explain model unet --form step --batch 2 --profile --format html\n"
       "  fenestra explain model unet --form step --batch 2 --memory-limit 16000000\n"
-      "  fenestra explain model lenet5 --form step --format dot");
+      "  fenestra explain model lenet5 --form step --format dot\n"
+      "  fenestra explain model runs/lenet-digits/model.safetensors");
 
   std::int64_t cases = 0;
   std::uint64_t seed = 1;
@@ -267,19 +285,29 @@ int run(int argc, char** argv) {
   info_command->add_flag("--json", json, "print JSON");
   info_command->footer("\nExamples:\n  fenestra info\n  fenestra info --json");
 
-  for (CLI::App* command : {explain_command, model_command, check_command, info_command}) {
-    command->set_help_flag("-h,--help", "print this help");
+  for (CLI::App* known : {explain_command, model_command, check_command, info_command}) {
+    known->set_help_flag("-h,--help", "print this help");
+  }
+  std::vector<std::string_view> names{"explain", "check", "info"};
+  for (const RegisteredCommand& known : networks) {
+    known.app->set_help_flag("-h,--help", "print this help");
+    names.push_back(known.app->get_name());
   }
 
   std::string command;
   try {
-    require_command({argv + 1, argv + argc}, {"explain", "check", "info"});
+    require_command({argv + 1, argv + argc}, names);
     app.parse(argc, argv);
     for (const CLI::App* parsed : app.get_subcommands()) {
       command = parsed->get_name();
     }
     if (show_version || command == "info") {
       return info(json);
+    }
+    for (const RegisteredCommand& known : networks) {
+      if (known.app->parsed()) {
+        return known.run();
+      }
     }
     const auto given = [&](const char* option, const auto& value) {
       const bool is_given = app.get_subcommand(command)->count(option) > 0;
@@ -292,6 +320,9 @@ int run(int argc, char** argv) {
       }
       if (model_command->count("--output") > 0) {
         model.output = model_output;
+      }
+      if (model_command->count("--input") > 0) {
+        model.input = model_input;
       }
       model.form = meaning<ModelForm>(
           form, {{"run", ModelForm::run}, {"step", ModelForm::step}, {"infer", ModelForm::infer}});
@@ -320,7 +351,7 @@ int run(int argc, char** argv) {
                     .seed = seed,
                     .json = json});
     }
-    return usage("a command is missing: explain, check or info", "");
+    return usage("a command is missing: train, eval, run, summary, explain, check or info", "");
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       return app.exit(error, std::cout, std::cerr);

@@ -1,5 +1,7 @@
 // An explanation as a page: totals, the memory of the arena as a picture, costs by operation, and
-// every step. One file without scripts that asks for nothing else; explain_style.hpp has its looks.
+// every step. One file without scripts that asks for nothing else; base/page.hpp and
+// explain_style.hpp have its looks.
+#include <fenestra/base/page.hpp>
 #include <fenestra/graph/explain.hpp>
 #include <fenestra/graph/explain_style.hpp>
 #include <fenestra/graph/explain_words.hpp>
@@ -11,19 +13,11 @@ namespace fenestra::graph {
 
 namespace {
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += c;
-    }
-  }
-  return result;
-}
+using page::bar;
+using page::cell;
+using page::escaped;
+using page::short_count;
+using page::tile;
 
 std::string anchor(NodeId node) { return "n" + std::to_string(node); }
 
@@ -31,31 +25,11 @@ std::string link(NodeId node, const std::string& text) {
   return "<a href=\"#" + anchor(node) + "\">" + escaped(text) + "</a>";
 }
 
-std::string cell(const std::string& content, const std::string& style = "") {
-  return "<td" + (style.empty() ? "" : " class=\"" + style + "\"") + ">" + content + "</td>";
-}
-
 std::string small(const std::string& text) {
   return text.empty() ? "" : "<small>" + escaped(text) + "</small>";
 }
 
-/// "11.1 G": for tiles; tables have all digits.
-std::string short_count(Index number) {
-  constexpr const char* kUnits[] = {"", " k", " M", " G", " T", " P"};
-  auto size = static_cast<double>(number);
-  std::size_t unit = 0;
-  for (; size >= 999.5 && unit + 1 < std::size(kUnits); ++unit) {
-    size /= 1000;
-  }
-  return decimal(size, unit == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2) + kUnits[unit];
-}
-
 // Totals.
-
-std::string tile(const std::string& name, const std::string& number, const std::string& note) {
-  return "<div class=\"tile\"><dt>" + name + "</dt><dd>" + number + "</dd>" +
-         (note.empty() ? "" : "<dd class=\"note\">" + note + "</dd>") + "</div>\n";
-}
 
 std::string tiles(const Report& report) {
   std::size_t members = 0;
@@ -293,10 +267,6 @@ std::string legend(const Report& report) {
 
 // Tables.
 
-std::string bar(double share, double most) {
-  return "<i style=\"width:" + decimal(most > 0 ? 100 * share / most : 0, 1) + "%\"></i>";
-}
-
 std::string work_cell(Index multiply_adds) {
   return cell(multiply_adds > 0 ? grouped(multiply_adds) : "", "number");
 }
@@ -435,11 +405,7 @@ std::string outputs_table(const Report& report) {
 }  // namespace
 
 std::string detail::explain_as_html(const Report& report) {
-  std::string text =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-      escaped(report.title) + "</title>\n<style>" + std::string(kExplainStyle) +
-      "</style>\n</head>\n<body>\n<h1>" + escaped(report.title) + "</h1>\n";
+  std::string text = "<h1>" + escaped(report.title) + "</h1>\n";
   if (!report.subtitle.empty()) {
     text += "<p>" + escaped(report.subtitle) + "</p>\n";
   }
@@ -457,7 +423,7 @@ std::string detail::explain_as_html(const Report& report) {
   text += "<details open><summary>Outputs</summary>\n" + outputs_table(report) + "</details>\n";
   text += "<details open><summary>Given and constant</summary>\n" + values_table(report) +
           "</details>\n";
-  return text + "</body>\n</html>\n";
+  return page::whole(report.title, kExplainStyle, text);
 }
 
 }  // namespace fenestra::graph

@@ -62,8 +62,12 @@ Image load_image(const std::filesystem::path& path, const ImageOptions& options)
   return decode_image(source.read(0, source.size()), source.name(), options);
 }
 
-void save_png(const std::filesystem::path& path, const Image& image) {
+std::string encode_png(const Image& image) {
   require_whole(image);
+  return compress_png(image);
+}
+
+void save_png(const std::filesystem::path& path, const Image& image) {
   replace_file(path, {encode_png(image)});
 }
 

@@ -41,6 +41,8 @@ FENESTRA_API Image decode_image(std::span<const std::byte> bytes,
                                 const std::string& name,
                                 const ImageOptions& options = {});
 
+/// The bytes of a PNG file.
+FENESTRA_API std::string encode_png(const Image& image);
 /// An existing file is replaced whole.
 FENESTRA_API void save_png(const std::filesystem::path& path, const Image& image);
 

@@ -72,7 +72,7 @@ Image decode_png(const ImageFile& file);
 Image decode_jpeg(const ImageFile& file);
 Image decode_bmp(const ImageFile& file);
 Image decode_pnm(const ImageFile& file);
-/// The bytes of a file.
-std::string encode_png(const Image& image);
+/// The bytes of a file; the image is whole.
+std::string compress_png(const Image& image);
 
 }  // namespace fenestra::io

@@ -138,12 +138,12 @@ Image decode_png(const ImageFile& file) {
   return image;
 }
 
-std::string encode_png(const Image& image) {
+std::string compress_png(const Image& image) {
   constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
   if (image.height < 1 || image.width < 1 || image.height > kMost || image.width > kMost ||
       image.bytes.size() > std::size_t{1} << 31) {
     throw Error(ErrorCode::invalid_extent,
-                "save_png: got " + std::to_string(image.height) + " rows of " +
+                "png: got " + std::to_string(image.height) + " rows of " +
                     std::to_string(image.width) + " pixels, needed 1 pixel to 2 GiB of them");
   }
   PngImage png;
@@ -156,7 +156,7 @@ std::string encode_png(const Image& image) {
   png_alloc_size_t size = file.size();
   if (png_image_write_to_memory(
           &png.image, file.data(), &size, 0, image.bytes.data(), 0, nullptr) == 0) {
-    throw Error(ErrorCode::bad_file, std::string("save_png: libpng says: ") + png.image.message);
+    throw Error(ErrorCode::bad_file, std::string("png: libpng says: ") + png.image.message);
   }
   file.resize(size);
   return file;

@@ -21,15 +21,6 @@ constexpr std::string_view kFormat = "1";
   throw Error(ErrorCode::bad_file, file + ": " + got + "\n  fix: " + fix);
 }
 
-template <class Numbers>
-Description number_list(const Numbers& numbers) {
-  Description::List list;
-  for (const auto number : numbers) {
-    list.emplace_back(static_cast<double>(number));
-  }
-  return list;
-}
-
 /// A field of a description as a list; empty where it is not there.
 Description::List list_at(const Description& from,
                           std::string_view name,
@@ -46,22 +37,6 @@ Description::List list_at(const Description& from,
   return *field->list();
 }
 
-std::vector<double> numbers_at(const Description& from,
-                               std::string_view name,
-                               const std::string& file) {
-  std::vector<double> numbers;
-  for (const Description& item : list_at(from, name, file, kPreprocessingKey)) {
-    if (item.number() == nullptr) {
-      refuse(file,
-             "\"" + std::string(name) + "\" of " + std::string(kPreprocessingKey) + " has " +
-                 item.text().substr(0, 40),
-             "numbers");
-    }
-    numbers.push_back(*item.number());
-  }
-  return numbers;
-}
-
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) {
@@ -74,10 +49,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 namespace detail {
 
-void write_model(const std::filesystem::path& path,
-                 const io::TensorMap& tensors,
-                 const std::optional<Description>& architecture,
-                 const ModelInfo& info) {
+io::Metadata metadata_of(const std::optional<Description>& architecture, const ModelInfo& info) {
   io::Metadata metadata = info.more;
   metadata[std::string(kFormatKey)] = kFormat;
   metadata[std::string(kVersionKey)] = version;
@@ -92,12 +64,16 @@ void write_model(const std::filesystem::path& path,
     metadata[std::string(kClassesKey)] = Description(std::move(classes)).text();
   }
   if (info.preprocessing != Preprocessing{}) {
-    Description::Fields fields{{"size", number_list(info.preprocessing.size)},
-                               {"mean", number_list(info.preprocessing.mean)},
-                               {"scale", number_list(info.preprocessing.scale)}};
-    metadata[std::string(kPreprocessingKey)] = Description(std::move(fields)).text();
+    metadata[std::string(kPreprocessingKey)] = to_json(info.preprocessing);
   }
-  io::save_safetensors(path, tensors, metadata);
+  return metadata;
+}
+
+void write_model(const std::filesystem::path& path,
+                 const io::TensorMap& tensors,
+                 const std::optional<Description>& architecture,
+                 const ModelInfo& info) {
+  io::save_safetensors(path, tensors, metadata_of(architecture, info));
 }
 
 ModelInfo read_info(const io::SafetensorsReader& reader, const std::string& file) {
@@ -122,15 +98,7 @@ ModelInfo read_info(const io::SafetensorsReader& reader, const std::string& file
         info.classes.push_back(*item.word());
       }
     } else if (key == kPreprocessingKey) {
-      const Description all = Description::parse(value);
-      for (const double extent : numbers_at(all, "size", file)) {
-        if (!(extent >= 1 && extent <= 1 << 20)) {
-          refuse(file, "\"size\" has " + Description(extent).text(), "from 1 to 1048576");
-        }
-        info.preprocessing.size.push_back(static_cast<Index>(extent));
-      }
-      info.preprocessing.mean = numbers_at(all, "mean", file);
-      info.preprocessing.scale = numbers_at(all, "scale", file);
+      info.preprocessing = preprocessing_from_json(value, file);
     } else if (key != kArchitectureKey && key != kVersionKey) {
       info.more.emplace(key, value);
     }
@@ -167,7 +135,8 @@ void require_tensors(const io::SafetensorsReader& reader,
   }
   std::vector<std::string> unexpected;
   for (const io::SafetensorsEntry& entry : reader.entries()) {
-    if (known.find(entry.name) == known.end() && !entry.name.starts_with(kOptimiserPrefix)) {
+    if (known.find(entry.name) == known.end() && !entry.name.starts_with(kOptimiserPrefix) &&
+        !entry.name.starts_with(kAveragePrefix)) {
       unexpected.push_back(entry.name + " " + to_string(entry.shape));
     }
   }

@@ -11,6 +11,7 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/io/safetensors.hpp>
+#include <fenestra/nn/data/preprocessing.hpp>
 #include <fenestra/nn/description.hpp>
 #include <fenestra/nn/layer.hpp>
 #include <fenestra/nn/slots.hpp>
@@ -22,16 +23,6 @@
 #include <vector>
 
 namespace fenestra::nn {
-
-/// How pictures become an input: resized to `size`, numbers from 0 to 1 minus `mean`, times
-/// `scale`, one of each for every channel or one for all.
-struct Preprocessing {
-  std::vector<Index> size = {};
-  std::vector<double> mean = {};
-  std::vector<double> scale = {};
-
-  friend bool operator==(const Preprocessing&, const Preprocessing&) = default;
-};
 
 struct ModelInfo {
   std::string name = {};  ///< for people
@@ -49,8 +40,10 @@ struct LoadedModel {
   ModelInfo info;
 };
 
-/// Tensors that a file has beside those of the model (the state of an optimiser) begin with this.
+/// Tensors that a file has beside those of the model (the state of an optimiser, averaged weights)
+/// begin with these.
 inline constexpr std::string_view kOptimiserPrefix = "optimiser.";
+inline constexpr std::string_view kAveragePrefix = "average.";
 
 namespace detail {
 
@@ -74,6 +67,8 @@ std::optional<Description> described(const Model& model) {
   return std::nullopt;
 }
 
+FENESTRA_API io::Metadata metadata_of(const std::optional<Description>& architecture,
+                                      const ModelInfo& info);
 FENESTRA_API void write_model(const std::filesystem::path& path,
                               const io::TensorMap& tensors,
                               const std::optional<Description>& architecture,
@@ -115,6 +110,12 @@ io::TensorMap model_tensors(const Model& model) {
     tensors.emplace(name, slot.value.tensor());
   });
   return tensors;
+}
+
+/// What a file says about a model beside its numbers; for checkpoints, `Trainer::metadata`.
+template <class Model>
+io::Metadata model_metadata(const Model& model, const ModelInfo& info = {}) {
+  return detail::metadata_of(detail::described(model), info);
 }
 
 /// Writes the file whole or not at all. `more` are tensors beside the model's own, under names that

@@ -18,7 +18,7 @@ class ModelFiles : public io::Files {};
 ModelInfo some_info() {
   return {.name = "tiny \"net\"",
           .classes = {"null", "eins", "zw\u00f6i"},
-          .preprocessing = {.size = {28, 28}, .mean = {0.1307, 1.0 / 3}, .scale = {3.25}},
+          .preprocessing = {.size = {28, 28}, .mean = {0.1307, 1.0 / 3}, .scale = {3.25, 1}},
           .more = {{"author", "nobody"}, {"fenestra.cursor", "7"}}};
 }
 
