@@ -11,6 +11,8 @@ namespace {
 
 /// Values that span more than this are drawn on a logarithmic axis.
 constexpr double kDecades = 30;
+/// One value near zero would press all others together: what is so much less lies on the edge.
+constexpr double kMostDecades = 1e9;
 /// Less is nothing: powers of ten still have inverses here.
 constexpr double kLeast = 1e-200;
 /// The side of the drawing before it is stretched.
@@ -22,7 +24,8 @@ struct Axis {
 
   /// 0 at the first tick, 1 at the last.
   double part(double value) const {
-    const auto place = [&](double v) { return is_log ? std::log(v) : v; };
+    // Quarters, so that the difference of the largest numbers is one.
+    const auto place = [&](double v) { return is_log ? std::log(v) : v / 4; };
     const double low = place(ticks.front());
     const double high = place(ticks.back());
     return std::clamp((place(value) - low) / (high - low), 0.0, 1.0);
@@ -46,11 +49,11 @@ std::optional<Axis> y_axis(const Chart& chart) {
   if (is_first) {
     return std::nullopt;
   }
-  if (low > 0 && high > kLeast && high / low > kDecades) {
-    return Axis{round_log_ticks(low, high), true};
+  if (chart.may_be_log && low > 0 && high > kLeast && high / low > kDecades) {
+    return Axis{round_log_ticks(std::max(low, high / kMostDecades), high), true};
   }
   // Zero belongs to the picture where it is not far away.
-  if (low > 0 && low < high / 3) {
+  if (low > 0 && (chart.has_zero || low < high / 3)) {
     low = 0;
   }
   return Axis{round_ticks(low, high, 5), false};

@@ -117,7 +117,7 @@ std::vector<Pair> most_confused(const Tensor<Index>& matrix) {
 }
 
 std::string share_text(Index part, Index all) {
-  return all > 0 ? percent_text(static_cast<double>(part) / static_cast<double>(all)) : "–";
+  return all > 0 ? decimal(100 * static_cast<double>(part) / static_cast<double>(all), 0) + "%" : "–";
 }
 
 /// A cell of row `i`, shaded by its part of the row.
@@ -138,8 +138,8 @@ std::string matrix_table(const TrainingReport& report) {
   const Tensor<Index>& matrix = report.confusion;
   const Index count = matrix.shape()[0];
   std::string text =
-      "<div class=\"wide\"><table class=\"confusion\"><thead><tr><th scope=\"col\">true \\ "
-      "found</th>";
+      "<div class=\"wide\"><table class=\"confusion\"><thead><tr><th scope=\"col\">true "
+      "\\ found</th>";
   for (Index j = 0; j < count; ++j) {
     text += "<th scope=\"col\">" + class_text(report, j) + "</th>";
   }
@@ -191,28 +191,40 @@ std::string curves_section(const TrainingReport& report) {
     chart.title = title;
     chart.x_low = end <= 1 ? 0 : 1;
     chart.is_main = false;
+    chart.may_be_log = false;
     chart.series = std::move(series);
     std::erase_if(chart.series, [](const ChartSeries& one) { return !has_finite(one); });
     return chart;
   };
   if (has_steps) {
     loss.series.push_back(
-        {"training, by steps", "faint", step_points(report, has_epochs ? last : steps)});
+        {"training, step by step", "faint", step_points(report, has_epochs ? last : steps)});
   }
-  loss.series.push_back(series_of(report, "training", "first", &EpochRow::training_loss));
+  ChartSeries training = series_of(report, has_steps ? "training, mean" : "training", "first", &EpochRow::training_loss);
+  // A mean over an epoch belongs into its middle, beside the steps that it is the mean of.
+  for (ChartPoint& point : training.points) {
+    point.x -= has_steps ? 0.5 : 0;
+  }
+  loss.series.push_back(std::move(training));
   loss.series.push_back(series_of(report, "validation", "second", &EpochRow::validation_loss));
   std::erase_if(loss.series, [](const ChartSeries& one) { return !has_finite(one); });
 
   std::string charts = chart_markup(loss);
-  Chart score = chart_of(report.score_name,
+  std::string score_title = report.score_name;
+  if (!score_title.empty() && score_title[0] >= 'a' && score_title[0] <= 'z') {
+    score_title[0] = static_cast<char>(score_title[0] - 'a' + 'A');
+  }
+  Chart score = chart_of(score_title,
                          {series_of(report, report.score_name, "third", &EpochRow::score)});
   score.is_percent = true;
   charts += chart_markup(score);
   charts += chart_markup(chart_of(
       "Learning rate",
       {series_of(report, "learning rate", "first", &EpochRow::learning_rate)}));
-  charts += chart_markup(
-      chart_of("Seconds per epoch", {series_of(report, "seconds", "first", &EpochRow::seconds)}));
+  Chart seconds =
+      chart_of("Seconds per epoch", {series_of(report, "seconds", "first", &EpochRow::seconds)});
+  seconds.has_zero = true;
+  charts += chart_markup(seconds);
   if (charts.empty() && report.history.empty()) {
     return "";
   }
@@ -231,7 +243,7 @@ std::string confusion_section(const TrainingReport& report) {
     return "";
   }
   std::string text = "<h2 id=\"confusion\">Confusion matrix</h2>\n<p>A row for each true class, a "
-                     "column for each class that the network found.</p>\n";
+                     "column for each class that the network found.</p>\n<div class=\"beside\">\n";
   text += report.confusion.shape()[0] <= kMostInTable
               ? matrix_table(report)
               : "<div class=\"matrix\">" +
@@ -240,12 +252,12 @@ std::string confusion_section(const TrainingReport& report) {
   std::string pairs;
   for (const Pair& pair : most_confused(report.confusion)) {
     pairs += "<li><b>" + class_text(report, pair.truth) + "</b> taken for <b>" +
-             class_text(report, pair.predicted) + "</b> " + grouped(pair.count) +
+             class_text(report, pair.predicted) + "</b>: " + grouped(pair.count) +
              (pair.count == 1 ? " time" : " times") + "</li>\n";
   }
-  return text + (pairs.empty() ? ""
-                               : "<h3>Confused most often</h3>\n<ul class=\"legend\">\n" + pairs +
-                                     "</ul>\n");
+  return text +
+         (pairs.empty() ? "" : "<div><h3>Confused most often</h3>\n<ul>\n" + pairs + "</ul></div>\n") +
+         "</div>\n";
 }
 
 std::string layers_section(const TrainingReport& report) {

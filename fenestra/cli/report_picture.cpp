@@ -205,11 +205,18 @@ Planes magnitudes(const Saliency& saliency) {
     float most = 0;
     for (Index c = 0; c < all.channels; ++c) {
       const float size = std::abs(all.plane(c)[static_cast<std::size_t>(i)]);
-      most = std::isfinite(size) && std::isfinite(most) ? std::max(most, size) : size;
+      // What is not a number stays what it is.
+      most = size <= most || std::isnan(most) ? most : size;
     }
     one.values.push_back(most);
   }
   return one;
+}
+
+/// From zero to the greatest; all dark where there is nothing but zeros.
+Range heat_range(const Planes& sizes) {
+  const float most = range_of(sizes.values).high;
+  return {0, most > 0 ? most : 1};
 }
 
 }  // namespace
@@ -281,13 +288,13 @@ std::string filter_markup(const Tensor<float>& filters,
 
 std::string gradient_markup(const Saliency& saliency, std::string_view alt) {
   const Planes size = magnitudes(saliency);
-  return plane_markup(size, 0, {0, range_of(size.values).high}, alt, heat_colour);
+  return plane_markup(size, 0, heat_range(size), alt, heat_colour);
 }
 
 std::string overlay_markup(const Saliency& saliency, std::string_view alt) {
   const Planes size = magnitudes(saliency);
   const Planes sample = planes_of(saliency.sample);
-  const Range heat{0, range_of(size.values).high};
+  const Range heat = heat_range(size);
   const Range light = picture_range(sample.values);
   return image_markup(sample.height, sample.width, alt, [&](Index y, Index x) {
     const float strength = size.at(0, y, x);
@@ -299,7 +306,7 @@ std::string overlay_markup(const Saliency& saliency, std::string_view alt) {
       return kNotFinite;
     }
     // Half as bright as the sample, and lit where the gradient is large.
-    const float part = heat.high > 0 ? heat.part(strength) : 0;
+    const float part = heat.part(strength);
     Colour colour = heat_colour(part);
     for (std::uint8_t& channel : colour) {
       const float mix = 110 * grey * (1 - part) + static_cast<float>(channel) * std::sqrt(part);

@@ -79,11 +79,11 @@ std::string mistakes_section(const TrainingReport& report) {
     const std::string predicted = class_name(report, mistake.predicted);
     items += "<li><figure class=\"card\">" +
              sample_markup(mistake.sample, truth + ", taken for " + predicted) +
-             "<figcaption>is <b>" + escaped(truth) + "</b>, taken for <b>" + escaped(predicted) +
+             "<figcaption><b>" + escaped(truth) + "</b> taken for <b>" + escaped(predicted) +
              "</b>";
-    if (std::isfinite(mistake.probability)) {
+    if (mistake.probability >= 0 && mistake.probability <= 1) {
       items += "<span class=\"share\"><i style=\"width:" +
-               decimal(100 * std::clamp(mistake.probability, 0.0, 1.0), 1) + "%\"></i></span>" +
+               decimal(100 * mistake.probability, 1) + "%\"></i></span>" +
                percent_text(mistake.probability) + " sure";
     }
     items += "</figcaption></figure></li>\n";
