@@ -248,7 +248,7 @@ bool same_spatial(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-void check(const Augmentation& how, const Shape& sample_shape) {
+void check_fits(const Augmentation& how, const Shape& sample_shape) {
   const int spatial = sample_shape.rank() - 1;
   const auto require_cells = [](const char* name, Index cells) {
     if (cells < 0 || cells > kMostCells) {
@@ -300,7 +300,7 @@ Shape augmented_shape(const Augmentation& how, const Shape& sample_shape) {
 
 Sample augment(const Sample& sample, const Augmentation& how, const Key& key) {
   const Shape& shape = sample.image.shape();
-  check(how, shape);
+  check_fits(how, shape);
   const bool has_mask = sample.mask.rank() > 0 && sample.mask.rank() == shape.rank() - 1;
   const bool moves_target = same_spatial(sample.target.shape(), shape);
   Sample result = sample;

@@ -111,7 +111,7 @@ std::string json_array(const Numbers& numbers) {
 
 }  // namespace
 
-void check(const Preprocessing& preprocessing, Index channels) {
+void check_fits(const Preprocessing& preprocessing, Index channels) {
   if (preprocessing.size.rank() > 0) {
     check_size(preprocessing.size);
   }
@@ -161,7 +161,7 @@ Tensor<T> preprocess(const Preprocessing& preprocessing, const Tensor<float>& sa
         ErrorCode::rank_mismatch,
         "preprocessing: sample = " + to_string(sample.shape()) + "\n  fix: (channels, spatial...)");
   }
-  check(preprocessing, sample.shape()[0]);
+  check_fits(preprocessing, sample.shape()[0]);
   const Tensor<float> x =
       preprocessing.size.rank() > 0 ? resized(sample, preprocessing.size) : sample;
   auto y = Tensor<T>::uninitialised(x.shape());
@@ -262,7 +262,7 @@ Preprocessing preprocessing_from_json(std::string_view text, std::string_view na
   });
   reader.end();
   try {
-    check(result, static_cast<Index>(std::max(result.mean.size(), result.scale.size())));
+    check_fits(result, static_cast<Index>(std::max(result.mean.size(), result.scale.size())));
   } catch (const Error& error) {
     throw Error(ErrorCode::bad_file, std::string(name) + ": " + error.what());
   }

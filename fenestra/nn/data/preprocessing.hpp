@@ -22,13 +22,14 @@ struct Preprocessing {
 };
 
 /// Throws `invalid_extent` or `channel_mismatch` unless it fits samples of `channels` channels.
-FENESTRA_API void check(const Preprocessing& preprocessing, Index channels);
+FENESTRA_API void check_fits(const Preprocessing& preprocessing, Index channels);
 
 /// Resizes and normalises (channels, spatial...). T is float or double.
 template <class T>
 FENESTRA_API Tensor<T> preprocess(const Preprocessing& preprocessing, const Tensor<float>& sample);
 
-/// Only the normalisation: as many numbers as the sample has, from `out` on. `check` has passed.
+/// Only the normalisation: as many numbers as the sample has, from `out` on. `check_fits` has
+/// passed.
 template <class T>
 FENESTRA_API void normalise_into(const Preprocessing& preprocessing,
                                  const Tensor<float>& sample,
