@@ -148,7 +148,8 @@ int run(int argc, char** argv) {
     // What was typed works again; a bare name was found on the path.
     program_name() = argv[0];
   }
-  CLI::App app("Networks of sliding windows: train and use them, see what their operators compute.");
+  CLI::App app(
+      "Networks of sliding windows: train and use them, see what their operators compute.");
   app.name("fenestra");
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "print this help");
