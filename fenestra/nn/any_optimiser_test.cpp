@@ -126,20 +126,21 @@ TEST(AnyOptimiser, RmsPropFollowsItsFormula) {
   });
   Vector square, mean, v;
   // The variance cancels; it stays above 1/100 of the square here.
-  compare("rmsprop rate=0.01 smoothing=0.9 momentum=0.5 centred=1 epsilon=0.01 weight_decay=0.1",
-          [&](int, Vector& w, const Vector& g) {
-            square.resize(w.size());
-            mean.resize(w.size());
-            v.resize(w.size());
-            for (std::size_t i = 0; i < w.size(); ++i) {
-              const long double d = g[i] + 0.1 * w[i];
-              square[i] = 0.9 * square[i] + (1 - 0.9) * d * d;
-              mean[i] = 0.9 * mean[i] + (1 - 0.9) * d;
-              v[i] = 0.5 * v[i] + d / (std::sqrt(square[i] - mean[i] * mean[i]) + 0.01);
-              w[i] -= 0.01 * v[i];
-            }
-          },
-          800);
+  compare(
+      "rmsprop rate=0.01 smoothing=0.9 momentum=0.5 centred=1 epsilon=0.01 weight_decay=0.1",
+      [&](int, Vector& w, const Vector& g) {
+        square.resize(w.size());
+        mean.resize(w.size());
+        v.resize(w.size());
+        for (std::size_t i = 0; i < w.size(); ++i) {
+          const long double d = g[i] + 0.1 * w[i];
+          square[i] = 0.9 * square[i] + (1 - 0.9) * d * d;
+          mean[i] = 0.9 * mean[i] + (1 - 0.9) * d;
+          v[i] = 0.5 * v[i] + d / (std::sqrt(square[i] - mean[i] * mean[i]) + 0.01);
+          w[i] -= 0.01 * v[i];
+        }
+      },
+      800);
 }
 
 TEST(AnyOptimiser, LionFollowsItsFormula) {
@@ -156,26 +157,27 @@ TEST(AnyOptimiser, LionFollowsItsFormula) {
 
 TEST(AnyOptimiser, LambFollowsItsFormula) {
   Vector m, s;
-  compare("lamb rate=0.1 weight_decay=0.1",
-          [&](int t, Vector& w, const Vector& g) {
-            m.resize(w.size());
-            s.resize(w.size());
-            Vector d(w.size());
-            long double w_length = 0, d_length = 0;
-            for (std::size_t i = 0; i < w.size(); ++i) {
-              m[i] = 0.9 * m[i] + (1 - 0.9) * g[i];
-              s[i] = 0.999 * s[i] + (1 - 0.999) * g[i] * g[i];
-              d[i] = m[i] / (1 - std::pow(0.9L, t)) /
-                         (std::sqrt(s[i] / (1 - std::pow(0.999L, t))) + 1e-6) +
-                     0.1 * w[i];
-              w_length += w[i] * w[i];
-              d_length += d[i] * d[i];
-            }
-            for (std::size_t i = 0; i < w.size(); ++i) {
-              w[i] -= kRate * std::sqrt(w_length / d_length) * d[i];
-            }
-          },
-          1000);
+  compare(
+      "lamb rate=0.1 weight_decay=0.1",
+      [&](int t, Vector& w, const Vector& g) {
+        m.resize(w.size());
+        s.resize(w.size());
+        Vector d(w.size());
+        long double w_length = 0, d_length = 0;
+        for (std::size_t i = 0; i < w.size(); ++i) {
+          m[i] = 0.9 * m[i] + (1 - 0.9) * g[i];
+          s[i] = 0.999 * s[i] + (1 - 0.999) * g[i] * g[i];
+          d[i] = m[i] / (1 - std::pow(0.9L, t)) /
+                     (std::sqrt(s[i] / (1 - std::pow(0.999L, t))) + 1e-6) +
+                 0.1 * w[i];
+          w_length += w[i] * w[i];
+          d_length += d[i] * d[i];
+        }
+        for (std::size_t i = 0; i < w.size(); ++i) {
+          w[i] -= kRate * std::sqrt(w_length / d_length) * d[i];
+        }
+      },
+      1000);
   // No length, no trust: as without it.
   auto lamb = Optimiser<double>::make("lamb rate=0.5 weight_decay=0");
   D w(Shape{2});
@@ -213,12 +215,8 @@ TEST(AnyOptimiser, WhatIsNotKnownIsRefused) {
 TEST(AnyOptimiser, StateUnderNamesContinuesToTheLastBit) {
   const std::vector<std::string> names{"conv.weight", "conv.bias"};
   const std::vector<Shape> shapes{Shape{3, 2}, Shape{3}};
-  for (const char* text : {"sgd momentum=0.9",
-                           "adam",
-                           "adamw",
-                           "rmsprop momentum=0.5 centred=1",
-                           "lion",
-                           "lamb"}) {
+  for (const char* text :
+       {"sgd momentum=0.9", "adam", "adamw", "rmsprop momentum=0.5 centred=1", "lion", "lamb"}) {
     auto one = Optimiser<double>::make(text);
     std::vector<D> w{D(shapes[0], 1.0), D(shapes[1], 2.0)};
     const std::vector<D> g{D(shapes[0], 0.3), D(shapes[1], -0.7)};

@@ -19,8 +19,9 @@ namespace {
 
 const std::string kPrefix = "fenestra.training.";
 const std::string kChecksum = kPrefix + "checksum";
+// Names that begin so are not of the model: whoever reads the file as one leaves them out.
 const std::string kOptimiser = "optimiser.";
-const std::string kAverage = "average.";
+const std::string kAverage = "optimiser.average.";
 
 // --- The checksum ------------------------------------------------------------------------------
 
@@ -28,9 +29,7 @@ const std::string kAverage = "average.";
 /// nothing else, is always seen.
 class Checksum {
  public:
-  void add(std::uint64_t word) {
-    state_ = std::rotl((state_ ^ word) * 0x9E3779B97F4A7C15ULL, 29);
-  }
+  void add(std::uint64_t word) { state_ = std::rotl((state_ ^ word) * 0x9E3779B97F4A7C15ULL, 29); }
   void add(const void* bytes, std::size_t count) {
     const char* at = static_cast<const char*>(bytes);
     for (; count >= 8; count -= 8, at += 8) {
@@ -108,7 +107,9 @@ const std::string& text_of(const std::filesystem::path& path,
 }
 
 template <class N>
-N number_of(const std::filesystem::path& path, const io::Metadata& metadata, const std::string& key) {
+N number_of(const std::filesystem::path& path,
+            const io::Metadata& metadata,
+            const std::string& key) {
   const std::string& text = text_of(path, metadata, key);
   N number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -123,8 +124,9 @@ Index count_of(const std::filesystem::path& path,
                const std::string& key) {
   const Index count = number_of<Index>(path, metadata, key);
   if (count < 0) {
-    throw_bad(path, "metadata \"" + kPrefix + key + "\" is " + std::to_string(count) +
-                        ", expected 0 or more");
+    throw_bad(
+        path,
+        "metadata \"" + kPrefix + key + "\" is " + std::to_string(count) + ", expected 0 or more");
   }
   return count;
 }
@@ -200,7 +202,13 @@ void TrainerCore<T>::save(const std::filesystem::path& path) const {
   const auto say_number = [&](const char* key, double value) {
     say(key, detail::number_text(value));
   };
+  metadata["fenestra.format"] = "1";
   metadata["fenestra.version"] = fenestra::version;
+  if (s.parts.describe) {
+    if (const std::optional<std::string> architecture = s.parts.describe()) {
+      metadata["fenestra.architecture"] = *architecture;
+    }
+  }
   say("loss", s.own_loss ? "own" : s.options.loss);
   say("optimiser", s.options.optimiser);
   say("schedule", s.options.schedule);

@@ -11,11 +11,12 @@ namespace fenestra::nn {
 
 namespace {
 
-void require_number(const char* loss, const char* option, double value, bool fits, const char* fix) {
+void require_number(
+    const char* loss, const char* option, double value, bool fits, const char* fix) {
   if (!fits) {
-    throw Error(ErrorCode::invalid_extent,
-                std::string(loss) + ": " + option + " = " + detail::number_text(value) +
-                    "\n  fix: " + fix);
+    throw Error(
+        ErrorCode::invalid_extent,
+        std::string(loss) + ": " + option + " = " + detail::number_text(value) + "\n  fix: " + fix);
   }
 }
 void require_gamma(double gamma) {
@@ -235,18 +236,18 @@ Value<T> Loss<T>::operator()(const Value<T>& x, const Target<T>& target) const {
   return mse_loss(x, *target.values);
 }
 
-#define FENESTRA_LOSSES_FOR(T)                                                                 \
-  template FENESTRA_API Value<T> smoothed_cross_entropy(                                       \
-      const Value<T>&, const Indices&, double, const LossOptions&);                            \
-  template FENESTRA_API Value<T> l1_loss(const Value<T>&, const Value<T>&, const LossOptions&);\
-  template FENESTRA_API Value<T> huber_loss(                                                   \
-      const Value<T>&, const Value<T>&, double, const LossOptions&);                           \
-  template FENESTRA_API Value<T> dice_loss(const Value<T>&, const Value<T>&);                  \
-  template FENESTRA_API Value<T> dice_loss(const Value<T>&, const Indices&);                   \
-  template FENESTRA_API Value<T> focal_loss(                                                   \
-      const Value<T>&, const Indices&, double, const LossOptions&);                            \
-  template FENESTRA_API Value<T> focal_loss(                                                   \
-      const Value<T>&, const Value<T>&, double, const LossOptions&);                           \
+#define FENESTRA_LOSSES_FOR(T)                                                                  \
+  template FENESTRA_API Value<T> smoothed_cross_entropy(                                        \
+      const Value<T>&, const Indices&, double, const LossOptions&);                             \
+  template FENESTRA_API Value<T> l1_loss(const Value<T>&, const Value<T>&, const LossOptions&); \
+  template FENESTRA_API Value<T> huber_loss(                                                    \
+      const Value<T>&, const Value<T>&, double, const LossOptions&);                            \
+  template FENESTRA_API Value<T> dice_loss(const Value<T>&, const Value<T>&);                   \
+  template FENESTRA_API Value<T> dice_loss(const Value<T>&, const Indices&);                    \
+  template FENESTRA_API Value<T> focal_loss(                                                    \
+      const Value<T>&, const Indices&, double, const LossOptions&);                             \
+  template FENESTRA_API Value<T> focal_loss(                                                    \
+      const Value<T>&, const Value<T>&, double, const LossOptions&);                            \
   template class Loss<T>;
 
 FENESTRA_LOSSES_FOR(float)

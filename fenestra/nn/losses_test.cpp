@@ -98,8 +98,7 @@ TEST(Losses, FocalWeighsBySurprise) {
     const long double p = 1 / (1 + std::exp(-static_cast<long double>(x[i])));
     expected -= t[i] * (1 - p) * (1 - p) * std::log(p) + (1 - t[i]) * p * p * std::log(1 - p);
   }
-  EXPECT_NEAR(
-      focal_loss(V(x), V(t), 2).tensor()[0], static_cast<double>(expected / 5), kBound);
+  EXPECT_NEAR(focal_loss(V(x), V(t), 2).tensor()[0], static_cast<double>(expected / 5), kBound);
 }
 
 TEST(Losses, DiceComparesAreas) {
@@ -136,10 +135,7 @@ TEST(Losses, HugeScoresGiveFiniteLossesAndGradients) {
   for (const char* name : {"cross-entropy smoothing=0.1", "focal", "dice"}) {
     const auto loss = Loss<float>::make(name);
     const auto [value, bar] = value_and_grad(
-        [&](const Value<float>& scores) {
-          return loss(scores, {.labels = Indices(labels)});
-        },
-        x);
+        [&](const Value<float>& scores) { return loss(scores, {.labels = Indices(labels)}); }, x);
     EXPECT_TRUE(std::isfinite(value[0])) << name;
     for (Index i = 0; i < bar.size(); ++i) {
       EXPECT_TRUE(std::isfinite(bar[i])) << name << " at " << i;

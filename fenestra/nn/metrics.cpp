@@ -42,10 +42,10 @@ Shape label_shape(const Shape& scores) {
 
 void require_shape(const Shape& labels, const Shape& needed) {
   if (labels != needed) {
-    throw Error("metrics",
-                {.code = ErrorCode::shape_mismatch, .argument = Argument::labels},
-                "metrics: labels = " + to_string(labels) + "\n  fix: labels of shape " +
-                    to_string(needed));
+    throw Error(
+        "metrics",
+        {.code = ErrorCode::shape_mismatch, .argument = Argument::labels},
+        "metrics: labels = " + to_string(labels) + "\n  fix: labels of shape " + to_string(needed));
   }
 }
 

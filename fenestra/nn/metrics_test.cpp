@@ -65,9 +65,13 @@ TEST(Metrics, ConfusionsAreCounted) {
 TEST(Metrics, WhatDoesNotFitIsRefusedAndNotCounted) {
   ConfusionMatrix matrix(2);
   EXPECT_EQ(code_of([&] { matrix.add(I(Shape{2}), I(Shape{3})); }), ErrorCode::shape_mismatch);
-  EXPECT_EQ(code_of([&] { matrix.add(I(Shape{2}), I(Shape{2}, {0, 2})); }),
+  EXPECT_EQ(code_of([&] {
+              matrix.add(I(Shape{2}), I(Shape{2}, {0, 2}));
+            }),
             ErrorCode::invalid_index);
-  EXPECT_EQ(code_of([&] { matrix.add(I(Shape{2}, {0, -1}), I(Shape{2})); }),
+  EXPECT_EQ(code_of([&] {
+              matrix.add(I(Shape{2}, {0, -1}), I(Shape{2}));
+            }),
             ErrorCode::invalid_index);
   EXPECT_EQ(matrix.total(), 0);
   EXPECT_EQ(code_of([] { ConfusionMatrix(0); }), ErrorCode::invalid_extent);

@@ -199,13 +199,13 @@ void lamb_kernel(T* w,
   });
 }
 
-#define FENESTRA_OPTIMISERS_FOR(T)                                                               \
-  template FENESTRA_API void sgd_kernel(T*, const T*, T*, Index, const SgdOptions&, bool);       \
-  template FENESTRA_API void adam_kernel(T*, const T*, T*, T*, Index, const AdamOptions&, Index);\
-  template FENESTRA_API void rmsprop_kernel(                                                     \
-      T*, const T*, T*, T*, T*, Index, const RmsPropOptions&);                                   \
-  template FENESTRA_API void lion_kernel(T*, const T*, T*, Index, const LionOptions&);           \
-  template FENESTRA_API void lamb_kernel(                                                        \
+#define FENESTRA_OPTIMISERS_FOR(T)                                                                \
+  template FENESTRA_API void sgd_kernel(T*, const T*, T*, Index, const SgdOptions&, bool);        \
+  template FENESTRA_API void adam_kernel(T*, const T*, T*, T*, Index, const AdamOptions&, Index); \
+  template FENESTRA_API void rmsprop_kernel(                                                      \
+      T*, const T*, T*, T*, T*, Index, const RmsPropOptions&);                                    \
+  template FENESTRA_API void lion_kernel(T*, const T*, T*, Index, const LionOptions&);            \
+  template FENESTRA_API void lamb_kernel(                                                         \
       T*, const T*, T*, T*, Index, const LambOptions&, Index, double*);
 
 FENESTRA_OPTIMISERS_FOR(float)

@@ -111,22 +111,16 @@ inline void require_rate(std::string_view optimiser, double rate) {
   require_option(optimiser, "rate", rate, std::isfinite(rate) && rate >= 0, "rate >= 0");
 }
 inline void require_fraction(std::string_view optimiser, std::string_view option, double value) {
-  require_option(optimiser,
-                 option,
-                 value,
-                 value >= 0 && value < 1,
-                 "0 <= " + std::string(option) + " < 1");
+  require_option(
+      optimiser, option, value, value >= 0 && value < 1, "0 <= " + std::string(option) + " < 1");
 }
 inline void require_epsilon(std::string_view optimiser, double epsilon) {
   require_option(
       optimiser, "epsilon", epsilon, std::isfinite(epsilon) && epsilon > 0, "epsilon > 0");
 }
 inline void require_decay(std::string_view optimiser, double decay) {
-  require_option(optimiser,
-                 "weight_decay",
-                 decay,
-                 std::isfinite(decay) && decay >= 0,
-                 "weight_decay >= 0");
+  require_option(
+      optimiser, "weight_decay", decay, std::isfinite(decay) && decay >= 0, "weight_decay >= 0");
 }
 
 /// Parameters to write and gradients to read, matched and checked.

@@ -41,8 +41,9 @@ std::string span_text(const TrainingSpan& span) {
 }
 
 TrainingSpan in_steps(const TrainingSpan& span, Index steps_per_epoch) {
-  return span.epochs ? TrainingSpan{std::round(span.amount * static_cast<double>(steps_per_epoch)), false}
-                     : span;
+  return span.epochs
+             ? TrainingSpan{std::round(span.amount * static_cast<double>(steps_per_epoch)), false}
+             : span;
 }
 
 Index whole(const TrainingSpan& span) { return static_cast<Index>(span.amount); }
@@ -107,11 +108,10 @@ Schedule Schedule::parse(std::string_view text) {
       detail::throw_words("schedule",
                           text,
                           words.name + " has no option \"" + key + "\"",
-                          std::string("one of ") +
-                              (cycles       ? "steps, rise, divisor, final_divisor"
-                               : falls      ? "warmup, steps, least"
-                               : steps_down ? "warmup, every, factor"
-                                            : "warmup"));
+                          std::string("one of ") + (cycles  ? "steps, rise, divisor, final_divisor"
+                                                    : falls ? "warmup, steps, least"
+                                                    : steps_down ? "warmup, every, factor"
+                                                                 : "warmup"));
     }
   }
   return s;
@@ -200,8 +200,8 @@ double Schedule::operator()(Index step) const {
     case Kind::cosine: return CosineRate{1, rest, least_}(at);
     case Kind::linear: return LinearRate{1, rest, least_}(at);
     case Kind::one_cycle:
-      return OneCycleRate{1, std::max<Index>(2, whole(steps_)), rise_, divisor_, final_divisor_}(
-          step);
+      return OneCycleRate{
+          1, std::max<Index>(2, whole(steps_)), rise_, divisor_, final_divisor_}(step);
   }
   return 1;
 }

@@ -156,7 +156,7 @@ class FENESTRA_API Schedule {
  private:
   Kind kind_ = Kind::constant;
   TrainingSpan warmup_;
-  TrainingSpan steps_;                   ///< 0: as long as the run
+  TrainingSpan steps_;  ///< 0: as long as the run
   TrainingSpan every_ = {1, true};
   double factor_ = 0.1;
   double least_ = 0;

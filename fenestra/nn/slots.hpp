@@ -87,17 +87,17 @@ using fenestra::detail::PlainStruct;
 
 // --- The names of members ----------------------------------------------------------------------
 
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
 /// Never defined: only addresses of its members are taken, while compiling.
 template <class S>
 struct Imagined {
   S object;
   static const Imagined instance;
 };
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wundefined-var-template"
-#endif
-
 /// A pointer that may be a template argument where it points into an object (clang 16 allows that
 /// only within a class).
 template <class P>
@@ -105,13 +105,14 @@ struct Address {
   P pointer;
 };
 
+/// Not a string_view: g++ would explain the alias behind the address.
 template <auto address>
-constexpr std::string_view address_text() {
+consteval const char* address_text() {
   return __PRETTY_FUNCTION__;
 }
 
 /// The identifier that a compiler's text of an address ends with.
-constexpr std::string_view last_identifier(std::string_view text) {
+consteval std::string_view last_identifier(std::string_view text) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
@@ -128,13 +129,13 @@ constexpr std::string_view last_identifier(std::string_view text) {
 
 /// The name of member i of an aggregate.
 template <class S, std::size_t i>
-constexpr std::string_view member_name() {
+consteval std::string_view member_name() {
   constexpr auto pointer = &std::get<i>(members_of(Imagined<S>::instance.object));
   return last_identifier(address_text<Address<decltype(pointer)>{pointer}>());
 }
 /// The name of field i of a class that lists its fields.
 template <class S, std::size_t i>
-constexpr std::string_view field_name() {
+consteval std::string_view field_name() {
   return last_identifier(address_text<std::get<i>(S::fields)>());
 }
 #if defined(__clang__)

@@ -16,10 +16,12 @@
 // changed nothing. One trainer belongs to one thread at a time.
 #pragma once
 
+#include <fenestra/nn/description.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +47,8 @@ class Trainer {
                        return Value<T>((*model)(x));
                      }
                    },
-               .loss = std::move(loss)},
+               .loss = std::move(loss),
+               .describe = [model = model_.get()] { return description_of(*model); }},
               options) {}
 
   /// One step of the optimiser on a batch.
@@ -98,10 +101,25 @@ class Trainer {
   void set_cursor(Cursor cursor) { core_.set_cursor(cursor); }
   /// Of the epochs so far; -infinity before the first one.
   double best_score() const { return core_.best_score(); }
-  /// Written into checkpoints beside the trainer's own: architecture, classes, preprocessing.
+  /// Written into checkpoints beside the trainer's own and the model's description: classes,
+  /// preprocessing.
   io::Metadata& metadata() { return core_.metadata(); }
 
  private:
+  static std::optional<std::string> description_of(const Model& model) {
+    if constexpr (Describable<Model>) {
+      try {
+        return model.describe().text();
+      } catch (const Error& error) {
+        // A layer of the program among those of the library: only its numbers can be kept.
+        if (error.code() != ErrorCode::unknown_model) {
+          throw;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
   std::unique_ptr<Model> model_;  ///< where it is never changes
   TrainerCore<T> core_;
 };

@@ -21,9 +21,9 @@ class Clock {
 
 void require_option(const char* option, double value, bool fits, const char* needed) {
   if (!fits) {
-    throw Error(ErrorCode::invalid_extent,
-                std::string("trainer: ") + option + " = " + std::to_string(value) +
-                    "\n  fix: " + needed);
+    throw Error(
+        ErrorCode::invalid_extent,
+        std::string("trainer: ") + option + " = " + std::to_string(value) + "\n  fix: " + needed);
   }
 }
 
@@ -104,7 +104,7 @@ template <KernelScalar T>
 std::vector<Slot<T>> TrainerCore<T>::State::slots() const {
   std::vector<Slot<T>> all = parts.slots();
   for (const Slot<T>& slot : all) {
-    if (slot.name.starts_with("optimiser.") || slot.name.starts_with("average.")) {
+    if (slot.name.starts_with("optimiser.")) {
       throw Error(ErrorCode::bad_problem,
                   "trainer: the model has a slot " + slot.name +
                       ", a name that checkpoints use for the optimiser\n  fix: another name for "
@@ -139,12 +139,13 @@ detail::BatchView<T> TrainerCore<T>::State::view(const Batch<T>& batch, Tensor<T
     view.values = &numbers;
   }
   if (view.labels == nullptr && view.values == nullptr) {
-    throw Error(ErrorCode::dtype_mismatch,
-                "trainer: the batch of " + to_string(batch.inputs.shape()) + " has " +
-                    (has_targets ? "targets, and " + options.loss + " compares with labels"
-                                 : "neither labels nor targets") +
-                    "\n  fix: " +
-                    (has_targets ? ".loss = \"mse\" or another one of numbers" : "fill one of them"));
+    throw Error(
+        ErrorCode::dtype_mismatch,
+        "trainer: the batch of " + to_string(batch.inputs.shape()) + " has " +
+            (has_targets ? "targets, and " + options.loss + " compares with labels"
+                         : "neither labels nor targets") +
+            "\n  fix: " +
+            (has_targets ? ".loss = \"mse\" or another one of numbers" : "fill one of them"));
   }
   return view;
 }
@@ -155,8 +156,7 @@ Tensor<T> TrainerCore<T>::State::infer(const std::vector<Slot<T>>& all, const Te
     Pass<T> pass = Pass<T>::inference();
     return parts.forward(Value<T>(x), pass).tensor();
   }
-  auto* program =
-      inference_programs.find([&](const auto& known) { return known.fits(x.shape()); });
+  auto* program = inference_programs.find([&](const auto& known) { return known.fits(x.shape()); });
   if (program == nullptr) {
     program = inference_programs.add(parts, std::span<const Slot<T>>(all), x.shape());
   }
@@ -181,7 +181,8 @@ template <KernelScalar T>
 StepResult TrainerCore<T>::step(const Batch<T>& batch) {
   const Clock clock;
   State& s = *state_;
-  StepResult result{.step = s.steps, .samples = batch.inputs.rank() > 0 ? batch.inputs.shape()[0] : 0};
+  StepResult result{.step = s.steps,
+                    .samples = batch.inputs.rank() > 0 ? batch.inputs.shape()[0] : 0};
   result.rate = s.rate * s.resolved(s.steps);
   const std::vector<Slot<T>> all = s.slots();
   Tensor<T> numbers;
@@ -335,6 +336,9 @@ FitResult TrainerCore<T>::fit(Loader<T>& loader, Index epochs, const FitOptions<
     epoch.loss = s.epoch_samples == 0 ? 0 : s.epoch_loss / static_cast<double>(s.epoch_samples);
     if (options.validation != nullptr) {
       epoch.validation = evaluate(*options.validation);
+      if (options.validation == &loader) {
+        loader.seek({s.cursor.epoch + 1, 0});
+      }
     }
     epoch.score = epoch.validation ? epoch.validation->score() : -epoch.loss;
     epoch.is_best = epoch.score > s.best_score;

@@ -26,33 +26,33 @@
 namespace fenestra::nn {
 
 struct TrainerOptions {
-  std::string loss = "cross-entropy";   ///< see Loss::make; label smoothing is an option of it
-  std::string optimiser = "adamw";      ///< see Optimiser::make: "sgd rate=0.1 momentum=0.9"
-  std::string schedule = "constant";    ///< see Schedule::parse; `fit` knows how long a run is
-  double clip_norm = 0;                 ///< of all gradients together; 0: not clipped
-  double clip_value = 0;                ///< of every element of a gradient; 0: not clipped
-  double average = 0;                   ///< decay of the average of weights; 0: none is kept
-  std::uint64_t seed = 0;               ///< of the masks
-  bool compiled = true;                 ///< run programs, one for each shape; else eagerly
+  std::string loss = "cross-entropy";  ///< see Loss::make; label smoothing is an option of it
+  std::string optimiser = "adamw";     ///< see Optimiser::make: "sgd rate=0.1 momentum=0.9"
+  std::string schedule = "constant";   ///< see Schedule::parse; `fit` knows how long a run is
+  double clip_norm = 0;                ///< of all gradients together; 0: not clipped
+  double clip_value = 0;               ///< of every element of a gradient; 0: not clipped
+  double average = 0;                  ///< decay of the average of weights; 0: none is kept
+  std::uint64_t seed = 0;              ///< of the masks
+  bool compiled = true;                ///< run programs, one for each shape; else eagerly
 };
 
 struct StepResult {
-  Index step = 0;                      ///< its number, from 0
-  double loss = 0;                     ///< before the step
+  Index step = 0;   ///< its number, from 0
+  double loss = 0;  ///< before the step
   Index samples = 0;
-  Index labels = 0;                    ///< how many were compared; 0 where the task has none
-  Index correct = 0;                   ///< of the labels, before the step
-  double rate = 0;                     ///< with which the optimiser moved
-  double gradient_norm = 0;            ///< before clipping; 0 unless it is clipped by norm
+  Index labels = 0;          ///< how many were compared; 0 where the task has none
+  Index correct = 0;         ///< of the labels, before the step
+  double rate = 0;           ///< with which the optimiser moved
+  double gradient_norm = 0;  ///< before clipping; 0 unless it is clipped by norm
   double seconds = 0;
-  bool traced = false;                 ///< a program was made for it
+  bool traced = false;  ///< a program was made for it
 };
 
 struct Evaluation {
-  double loss = 0;                           ///< mean over the samples
+  double loss = 0;  ///< mean over the samples
   Index samples = 0;
   std::optional<ConfusionMatrix> confusion = {};  ///< where there are labels
-  bool per_cell = false;                     ///< labels are of cells: segmentation
+  bool per_cell = false;                          ///< labels are of cells: segmentation
   double seconds = 0;
 
   /// Greater is better: accuracy, mean IoU of a segmentation, else -loss.
@@ -60,14 +60,14 @@ struct Evaluation {
 };
 
 struct EpochResult {
-  Index epoch = 0;                       ///< its number, from 0
-  double loss = 0;                       ///< mean over the samples, each before its step
+  Index epoch = 0;  ///< its number, from 0
+  double loss = 0;  ///< mean over the samples, each before its step
   Index samples = 0;
   Index labels = 0;
   Index correct = 0;
   std::optional<Evaluation> validation = {};
-  double score = 0;                      ///< of the validation; -loss without one
-  bool is_best = false;                  ///< no epoch before had as good a score
+  double score = 0;      ///< of the validation; -loss without one
+  bool is_best = false;  ///< no epoch before had as good a score
   double seconds = 0;
 };
 
@@ -81,18 +81,18 @@ enum class FitEnd {
 
 template <class T>
 struct FitOptions {
-  Loader<T>* validation = nullptr;            ///< evaluated after each epoch
-  Index patience = 0;                         ///< epochs without a better score; 0: for ever
-  std::filesystem::path checkpoint = {};      ///< saved after each epoch, and where it is stopped
-  Index checkpoint_every = 0;                 ///< also after so many steps; 0: not
-  const std::atomic<bool>* stop = nullptr;    ///< asked after each step; a signal handler may set it
+  Loader<T>* validation = nullptr;          ///< evaluated after each epoch
+  Index patience = 0;                       ///< epochs without a better score; 0: for ever
+  std::filesystem::path checkpoint = {};    ///< saved after each epoch, and where it is stopped
+  Index checkpoint_every = 0;               ///< also after so many steps; 0: not
+  const std::atomic<bool>* stop = nullptr;  ///< asked after each step; a signal handler may set it
   std::function<void(const StepResult&)> on_step = {};
   std::function<void(const EpochResult&)> on_epoch = {};
 };
 
 struct FitResult {
   FitEnd end = FitEnd::finished;
-  Index epochs = 0;                           ///< done in all, by earlier runs too
+  Index epochs = 0;  ///< done in all, by earlier runs too
   double best_score = 0;
   std::optional<Evaluation> validation = {};  ///< of the last epoch
 };
@@ -108,6 +108,8 @@ class FENESTRA_API TrainerCore {
     std::function<std::vector<Slot<T>>()> slots;
     std::function<Value<T>(const Value<T>& x, Pass<T>& pass)> forward;
     LossFunction<T> loss = {};  ///< instead of the one of the options
+    /// What the model is made of, for files; nothing where it cannot say.
+    std::function<std::optional<std::string>()> describe = {};
   };
 
   TrainerCore(Parts parts, const TrainerOptions& options);

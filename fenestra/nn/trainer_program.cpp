@@ -130,8 +130,7 @@ StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
     }
   }
   const std::size_t loss_output[] = {0};
-  const graph::Graph step =
-      graph::reverse(builder.graph(), loss_output, trained, graph::Seed::one);
+  const graph::Graph step = graph::reverse(builder.graph(), loss_output, trained, graph::Seed::one);
   // Folding would change bits.
   program_.emplace(step, CompileOptions{.fold = false});
   context_.emplace(*program_);

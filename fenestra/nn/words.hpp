@@ -28,8 +28,9 @@ inline std::string number_text(double value) {
                                      std::string_view text,
                                      const std::string& problem,
                                      const std::string& fix) {
-  throw Error(ErrorCode::bad_problem,
-              std::string(what) + ": \"" + std::string(text) + "\": " + problem + "\n  fix: " + fix);
+  throw Error(
+      ErrorCode::bad_problem,
+      std::string(what) + ": \"" + std::string(text) + "\": " + problem + "\n  fix: " + fix);
 }
 
 /// `what` says in messages what the text is of.
