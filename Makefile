@@ -27,9 +27,9 @@ build: setup $(BUILD)/build.ninja
 test: build  ## build and run every test
 	ctest --preset $(PRESET)
 
-demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits
-	cmake --build --preset $(PRESET) --target example_digits
-	$(BUILD)/examples/digits data/digits $(BUILD)/demo
+demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits, and see it
+	cmake --build --preset $(PRESET) --target fenestra_tool
+	$(BUILD)/fenestra train lenet --data digits --output $(BUILD)/demo --force --show 10 --gradcheck
 
 parity:  ## compare every operator with torch on 8,000 random problems, and Python's functions
 	@scripts/install-packages peers

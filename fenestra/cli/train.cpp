@@ -211,7 +211,8 @@ Run make_run(const TrainOptions& options, const RunFolder& files) {
     }
   }
   run.info = {.name = run.settings.model + " on " + run.train->info().name,
-              .classes = run.train->classes(),
+              .classes = run.task == nn::Task::reconstruction ? std::vector<std::string>()
+                                                              : run.train->classes(),
               .preprocessing = run.preprocessing,
               .more = {{std::string(kInputKey), extents(run.input)},
                        {std::string(kLossKey), run.settings.loss},
@@ -383,6 +384,7 @@ ExitCode train(const TrainOptions& options) {
     trainer.save(files.checkpoint());
   };
 
+  const InterruptWatch listens;
   TrainWatch watch({.json = options.json,
                     .task = run.task,
                     .epochs = settings.epochs,
@@ -414,7 +416,6 @@ ExitCode train(const TrainOptions& options) {
     std::cout << "\n" << std::flush;
   }
 
-  const InterruptWatch listens;
   nn::FitResult result;
   if (trainer.cursor().epoch < settings.epochs) {
     result = trainer.fit(loader,

@@ -180,7 +180,9 @@ TrainSettings settings_for(const TrainOptions& options,
   const Shape own = spatial(data.sample_shape());
   const Shape size = options.size ? parse_extents(*options.size, "--size")
                                   : chosen_size(model, data.sample_shape());
-  s.size = size == own ? "" : extents(size);
+  // Pictures of a folder have the size that was asked for; other samples their own.
+  const bool is_said = options.size || options.data.starts_with("folder:");
+  s.size = size == own && !is_said ? "" : extents(size);
   s.count = options.count.value_or(0);
   s.held_out = options.held_out.value_or(0.1);
   s.patience = options.patience.value_or(0);

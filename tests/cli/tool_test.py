@@ -623,8 +623,8 @@ class Errors(ToolTest):
                              ("conv_transposed", "conv_transpose")]:
             err = self.refused("explain", typed, "x=1", code=BAD_INPUT)
             self.assertIn(f"did you mean {meant}?", err)
-        self.assertIn("did you mean lenet5?",
-                      self.refused("explain", "model", "lenet", code=BAD_INPUT))
+        self.assertIn("did you mean lenet?",
+                      self.refused("explain", "model", "lenett", code=BAD_INPUT))
         self.assertNotIn("did you mean", self.refused("explain", "zzzzzz", code=BAD_INPUT))
 
     def test_a_full_disk_is_an_error(self):
@@ -649,6 +649,8 @@ class Help(ToolTest):
         for command in [[], ["explain"], ["explain", "model"], ["check"], ["info"]]:
             out, _ = self.run_tool(*command, "--help")
             for example in re.findall(r"(?m)^  fenestra (.*)$", out):
+                if example.startswith("train ") or "runs/" in example:
+                    continue  # network_test.py trains, and has the files
                 # A soak of minutes is one of seconds here, and hundreds of cases are a few.
                 brief = re.sub(r"--minutes \S+", "--minutes 0.02", example)
                 self.run_tool(*shlex.split(re.sub(r"--cases \S+", "--cases 5", brief)))
