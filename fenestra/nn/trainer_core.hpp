@@ -56,7 +56,7 @@ struct Evaluation {
   double seconds = 0;
 
   /// Greater is better: accuracy, mean IoU of a segmentation, else -loss.
-  double score() const;
+  FENESTRA_API double score() const;
 };
 
 struct EpochResult {
