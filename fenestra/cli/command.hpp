@@ -1,25 +1,20 @@
-// The commands of the tool: their options as plain values, and a function each. Parsing the command
-// line and reporting errors is main.cpp's; a command prints its result only once it has all of it.
+// The commands of the tool: their options as plain values, and a function each. How they are read
+// from a command line is command_line.hpp's, reporting errors main.cpp's; a command prints its
+// result only once it has all of it.
 #pragma once
 
+#include <fenestra/cli/usage_error.hpp>
 #include <fenestra/graph/operation.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
 namespace fenestra::cli {
 
 enum ExitCode { fine = 0, law_broken = 1, bad_usage = 2, bad_input = 3 };
-
-/// A command line that asks for something the command does not offer.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// Keys in the order in which they are written.
 using Json = nlohmann::ordered_json;
@@ -62,14 +57,12 @@ struct CheckOptions {
   bool json = false;
 };
 
+ExitCode info(bool as_json);
 ExitCode explain(const ExplainOptions& options);
 ExitCode explain_model(const ExplainModelOptions& options);
 ExitCode check(const CheckOptions& options);
 /// The laws on kernels: integers, and bits.
 ExitCode check_kernels(const CheckOptions& options);
 ExitCode check_bits(const CheckOptions& options);
-
-/// What each law says, a line each: for the help of `check`.
-std::string law_list();
 
 }  // namespace fenestra::cli

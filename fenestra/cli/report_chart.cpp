@@ -66,9 +66,10 @@ class Drawing {
   Drawing(const Chart& chart, const Axis& y) : chart_(chart), y_(y) {}
 
   std::string text() {
-    text_ = "<div class=\"plot\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\""
-            " role=\"img\" aria-label=\"" +
-            page::escaped(description()) + "\">\n";
+    text_ =
+        "<div class=\"plot\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\""
+        " role=\"img\" aria-label=\"" +
+        page::escaped(description()) + "\">\n";
     for (const double tick : y_.ticks) {
       text_ += "<path class=\"grid\" d=\"M0 " + height(tick) + "H1000\"/>";
     }
@@ -100,9 +101,8 @@ class Drawing {
   std::string description() const {
     std::string text = chart_.title + " by " + chart_.x_name;
     for (const ChartSeries& series : chart_.series) {
-      const auto last = std::find_if(series.points.rbegin(), series.points.rend(), [](auto& p) {
-        return std::isfinite(p.y);
-      });
+      const auto last = std::find_if(
+          series.points.rbegin(), series.points.rend(), [](auto& p) { return std::isfinite(p.y); });
       if (last != series.points.rend()) {
         text += "; " + series.name + " ends at " +
                 (chart_.is_percent ? percent_text(last->y, 2) : number_text(last->y));
@@ -186,7 +186,10 @@ std::vector<double> round_ticks(double low, double high, int count) {
   }
   const double rough = high / count - low / count;
   const double power = std::pow(10, std::floor(std::log10(rough)));
-  const double factor = rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10;
+  const double factor = rough / power <= 1   ? 1
+                        : rough / power <= 2 ? 2
+                        : rough / power <= 5 ? 5
+                                             : 10;
   const double step = factor * power;
   std::vector<double> ticks;
   // Counted, not added up: a sum of many steps is no longer round.
@@ -230,8 +233,7 @@ std::string chart_markup(const Chart& chart) {
   for (const ChartSeries& series : chart.series) {
     missing += static_cast<std::size_t>(std::count_if(
         series.points.begin(), series.points.end(), [](auto& p) { return std::isinf(p.y); }));
-    legend +=
-        "<li><i class=\"" + series.style + "\"></i>" + page::escaped(series.name) + "</li>";
+    legend += "<li><i class=\"" + series.style + "\"></i>" + page::escaped(series.name) + "</li>";
   }
   std::string text = "<figure class=\"chart" + std::string(chart.is_main ? " main" : "") +
                      "\">\n<figcaption>" + page::escaped(chart.title) +

@@ -1,5 +1,5 @@
-// Curves of a report: a drawing that is stretched to the width there is, with its words beside it as
-// text, so that they stay readable at any width.
+// Curves of a report: a drawing that is stretched to the width there is, with its words beside it
+// as text, so that they stay readable at any width.
 #pragma once
 
 #include <string>
@@ -34,11 +34,11 @@ struct Chart {
   bool is_percent = false;
   bool may_be_log = true;
   bool has_zero = false;  ///< the axis begins there
-  bool is_main = false;  ///< larger than the others
+  bool is_main = false;   ///< larger than the others
 };
 
-/// Empty where no point is finite. The y axis is logarithmic where it may be and positive values span
-/// decades.
+/// Empty where no point is finite. The y axis is logarithmic where it may be and positive values
+/// span decades.
 std::string chart_markup(const Chart& chart);
 
 /// Round numbers (1, 2, 5 times a power of ten) from `low` or below to `high` or above, about

@@ -22,8 +22,8 @@ constexpr std::size_t kMostPairs = 8;
 
 // Curves.
 
-/// Means of as many steps as it takes to leave `kMostSteps` points. A mean with something that is not
-/// a number is not one.
+/// Means of as many steps as it takes to leave `kMostSteps` points. A mean with something that is
+/// not a number is not one.
 std::vector<ChartPoint> step_points(const TrainingReport& report, double epochs) {
   const std::vector<double>& losses = report.step_losses;
   const std::size_t piece = (losses.size() + kMostSteps - 1) / kMostSteps;
@@ -117,7 +117,8 @@ std::vector<Pair> most_confused(const Tensor<Index>& matrix) {
 }
 
 std::string share_text(Index part, Index all) {
-  return all > 0 ? decimal(100 * static_cast<double>(part) / static_cast<double>(all), 0) + "%" : "–";
+  return all > 0 ? decimal(100 * static_cast<double>(part) / static_cast<double>(all), 0) + "%"
+                 : "–";
 }
 
 /// A cell of row `i`, shaded by its part of the row.
@@ -129,9 +130,8 @@ std::string matrix_cell(const Tensor<Index>& matrix, Index i, Index j, Index row
   const double part = static_cast<double>(count) / static_cast<double>(row_sum);
   // Few mistakes are to be seen too.
   const double shade = i == j ? 0.12 + 0.78 * part : 0.15 + 0.85 * std::sqrt(part);
-  return "<td class=\"" + std::string(i == j ? "right" : "wrong") +
-         (shade > 0.6 ? " strong" : "") + "\" style=\"--part:" + decimal(shade, 2) + "\">" +
-         grouped(count) + "</td>";
+  return "<td class=\"" + std::string(i == j ? "right" : "wrong") + (shade > 0.6 ? " strong" : "") +
+         "\" style=\"--part:" + decimal(shade, 2) + "\">" + grouped(count) + "</td>";
 }
 
 std::string matrix_table(const TrainingReport& report) {
@@ -200,7 +200,8 @@ std::string curves_section(const TrainingReport& report) {
     loss.series.push_back(
         {"training, step by step", "faint", step_points(report, has_epochs ? last : steps)});
   }
-  ChartSeries training = series_of(report, has_steps ? "training, mean" : "training", "first", &EpochRow::training_loss);
+  ChartSeries training = series_of(
+      report, has_steps ? "training, mean" : "training", "first", &EpochRow::training_loss);
   // A mean over an epoch belongs into its middle, beside the steps that it is the mean of.
   for (ChartPoint& point : training.points) {
     point.x -= has_steps ? 0.5 : 0;
@@ -214,13 +215,12 @@ std::string curves_section(const TrainingReport& report) {
   if (!score_title.empty() && score_title[0] >= 'a' && score_title[0] <= 'z') {
     score_title[0] = static_cast<char>(score_title[0] - 'a' + 'A');
   }
-  Chart score = chart_of(score_title,
-                         {series_of(report, report.score_name, "third", &EpochRow::score)});
+  Chart score =
+      chart_of(score_title, {series_of(report, report.score_name, "third", &EpochRow::score)});
   score.is_percent = true;
   charts += chart_markup(score);
   charts += chart_markup(chart_of(
-      "Learning rate",
-      {series_of(report, "learning rate", "first", &EpochRow::learning_rate)}));
+      "Learning rate", {series_of(report, "learning rate", "first", &EpochRow::learning_rate)}));
   Chart seconds =
       chart_of("Seconds per epoch", {series_of(report, "seconds", "first", &EpochRow::seconds)});
   seconds.has_zero = true;
@@ -242,8 +242,9 @@ std::string confusion_section(const TrainingReport& report) {
   if (!has_confusion(report)) {
     return "";
   }
-  std::string text = "<h2 id=\"confusion\">Confusion matrix</h2>\n<p>A row for each true class, a "
-                     "column for each class that the network found.</p>\n<div class=\"beside\">\n";
+  std::string text =
+      "<h2 id=\"confusion\">Confusion matrix</h2>\n<p>A row for each true class, a "
+      "column for each class that the network found.</p>\n<div class=\"beside\">\n";
   text += report.confusion.shape()[0] <= kMostInTable
               ? matrix_table(report)
               : "<div class=\"matrix\">" +
@@ -256,7 +257,8 @@ std::string confusion_section(const TrainingReport& report) {
              (pair.count == 1 ? " time" : " times") + "</li>\n";
   }
   return text +
-         (pairs.empty() ? "" : "<div><h3>Confused most often</h3>\n<ul>\n" + pairs + "</ul></div>\n") +
+         (pairs.empty() ? ""
+                        : "<div><h3>Confused most often</h3>\n<ul>\n" + pairs + "</ul></div>\n") +
          "</div>\n";
 }
 
@@ -278,21 +280,21 @@ std::string layers_section(const TrainingReport& report) {
     most = std::max(most, row.multiply_adds);
   }
   for (const LayerRow& row : report.layers) {
-    const auto share = work > 0 ? static_cast<double>(row.multiply_adds) / static_cast<double>(work)
-                                : 0;
-    text += "<tr>" +
-            cell(escaped(row.layer) +
-                     (row.kind.empty() ? "" : "<small>" + escaped(row.kind) + "</small>"),
-                 "layer") +
-            cell(escaped(to_string(row.output))) +
-            cell(row.parameters > 0 ? grouped(row.parameters) : "", "number") +
-            cell(row.multiply_adds > 0 ? grouped(row.multiply_adds) : "", "number") +
-            cell(share > 0 ? percent_text(share) +
-                                 page::bar(share,
-                                           static_cast<double>(most) / static_cast<double>(work))
-                           : "",
-                 "share") +
-            cell(escaped(row.receptive_field), "number") + "</tr>\n";
+    const auto share =
+        work > 0 ? static_cast<double>(row.multiply_adds) / static_cast<double>(work) : 0;
+    text +=
+        "<tr>" +
+        cell(escaped(row.layer) +
+                 (row.kind.empty() ? "" : "<small>" + escaped(row.kind) + "</small>"),
+             "layer") +
+        cell(escaped(to_string(row.output))) +
+        cell(row.parameters > 0 ? grouped(row.parameters) : "", "number") +
+        cell(row.multiply_adds > 0 ? grouped(row.multiply_adds) : "", "number") +
+        cell(share > 0 ? percent_text(share) +
+                             page::bar(share, static_cast<double>(most) / static_cast<double>(work))
+                       : "",
+             "share") +
+        cell(escaped(row.receptive_field), "number") + "</tr>\n";
   }
   return text + "</tbody><tfoot><tr>" + cell("all") + cell("") +
          cell(grouped(parameters), "number") + cell(grouped(work), "number") + cell("") + cell("") +
@@ -308,9 +310,7 @@ std::string costs_section(const TrainingReport& report) {
     sum += std::isfinite(row.milliseconds) ? row.milliseconds : 0;
   }
   const auto share_of = [&](const CostRow& row) {
-    return std::isfinite(row.share) ? row.share
-           : sum > 0                ? row.milliseconds / sum
-                                    : kUnknown;
+    return std::isfinite(row.share) ? row.share : sum > 0 ? row.milliseconds / sum : kUnknown;
   };
   double most = 0;
   for (const CostRow& row : report.costs) {
@@ -324,13 +324,15 @@ std::string costs_section(const TrainingReport& report) {
   if (report.costs.empty()) {
     return text;
   }
-  text += "<div class=\"wide\"><table><thead><tr><th>what</th><th class=\"number\">time</th>"
-          "<th>of all</th></tr></thead>\n<tbody>\n";
+  text +=
+      "<div class=\"wide\"><table><thead><tr><th>what</th><th class=\"number\">time</th>"
+      "<th>of all</th></tr></thead>\n<tbody>\n";
   for (const CostRow& row : report.costs) {
     const double share = share_of(row);
-    text += "<tr>" + cell(escaped(row.name)) + cell(time_text(row.milliseconds / 1e3), "number") +
-            cell(std::isfinite(share) ? percent_text(share) + page::bar(share, most) : "", "share") +
-            "</tr>\n";
+    text +=
+        "<tr>" + cell(escaped(row.name)) + cell(time_text(row.milliseconds / 1e3), "number") +
+        cell(std::isfinite(share) ? percent_text(share) + page::bar(share, most) : "", "share") +
+        "</tr>\n";
   }
   return text + "</tbody></table></div>\n";
 }

@@ -1,5 +1,5 @@
-// Every picture is made in three steps: the planes of a tensor side by side, a colour for each cell,
-// a PNG in base 64.
+// Every picture is made in three steps: the planes of a tensor side by side, a colour for each
+// cell, a PNG in base 64.
 #include <fenestra/base/page.hpp>
 #include <fenestra/cli/report_colours.hpp>
 #include <fenestra/cli/report_picture.hpp>
@@ -127,7 +127,7 @@ std::string image_markup(Index height, Index width, std::string_view alt, Colour
     }
   }
   const bool is_strip = height == 1 && width > 1;
-  const std::string style = is_strip                                       ? "strip"
+  const std::string style = is_strip                                          ? "strip"
                             : std::max(image.height, image.width) < kPixelArt ? "sharp"
                                                                               : "";
   return "<img" + (style.empty() ? "" : " class=\"" + style + "\"") +
@@ -148,16 +148,18 @@ std::string plane_markup(
 /// Lines over a common range; gaps where values are not finite.
 std::string lines_markup(const Planes& planes, std::string_view alt) {
   const Range range = range_of(planes.values);
-  std::string text = "<svg class=\"signal\" viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\""
-                     " role=\"img\" aria-label=\"" +
-                     page::escaped(alt) + "\">";
+  std::string text =
+      "<svg class=\"signal\" viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\""
+      " role=\"img\" aria-label=\"" +
+      page::escaped(alt) + "\">";
   const Index width = planes.width;
   const Index step = (width + kMostPoints - 1) / kMostPoints;
   for (Index c = 0; c < std::min(planes.channels, kMostLines); ++c) {
     text += "<path class=\"line" + std::to_string(c) + "\" d=\"";
     bool is_open = false;
     const auto point = [&](Index x, float value) {
-      const double left = width > 1 ? 1000.0 * static_cast<double>(x) / static_cast<double>(width - 1) : 0;
+      const double left =
+          width > 1 ? 1000.0 * static_cast<double>(x) / static_cast<double>(width - 1) : 0;
       text += (is_open ? "L" : "M") + decimal(left, 1) + " " +
               decimal(96 - 92 * static_cast<double>(range.part(value)), 1);
       is_open = true;
@@ -263,10 +265,7 @@ bool has_colour_filters(const Tensor<float>& filters) {
   return filters.rank() == 4 && filters.shape()[1] == 3;
 }
 
-std::string filter_markup(const Tensor<float>& filters,
-                          Index out,
-                          Index in,
-                          std::string_view alt) {
+std::string filter_markup(const Tensor<float>& filters, Index out, Index in, std::string_view alt) {
   // One filter is a sample of `in` channels.
   Shape one;
   for (int axis = 1; axis < filters.rank(); ++axis) {
