@@ -1,5 +1,5 @@
-// The pages that we write: their frame, their looks, and the pieces that all of them have. A page is
-// one file without scripts that asks for nothing else. Internal: not installed.
+// The pages that we write: their frame, their looks, and the pieces that all of them have. A page
+// is one file without scripts that asks for nothing else. Internal: not installed.
 #pragma once
 
 #include <fenestra/base/text.hpp>

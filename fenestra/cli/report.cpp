@@ -77,9 +77,9 @@ std::string tiles(const TrainingReport& report) {
   if (!report.history.empty()) {
     text += tile("epochs",
                  std::to_string(report.history.back().epoch),
-                 std::isnan(best) ? ""
-                                  : "best " + percent_text(best, 2) + " in epoch " +
-                                        std::to_string(best_epoch));
+                 std::isnan(best)
+                     ? ""
+                     : "best " + percent_text(best, 2) + " in epoch " + std::to_string(best_epoch));
   }
   if (seconds > 0) {
     text += tile("training took",
@@ -106,9 +106,9 @@ std::string environment_section(const TrainingReport& report) {
   add("instruction set", environment.isa);
   add("threads", environment.threads > 0 ? std::to_string(environment.threads) : "");
   add("seed", environment.seed ? std::to_string(*environment.seed) : "");
-  return facts.empty() ? ""
-                       : "<h2 id=\"environment\">Made with</h2>\n<dl class=\"facts\">\n" + facts +
-                             "</dl>\n";
+  return facts.empty()
+             ? ""
+             : "<h2 id=\"environment\">Made with</h2>\n<dl class=\"facts\">\n" + facts + "</dl>\n";
 }
 
 }  // namespace
@@ -142,8 +142,8 @@ std::string report_html(const TrainingReport& report) {
   if (!links.empty()) {
     body += "<nav aria-label=\"parts of this report\"><ul>\n" + links + "</ul></nav>\n";
   }
-  body += "<main>\n" +
-          (parts.empty() ? "<p>There is nothing to show yet.</p>\n" : parts) + "</main>\n";
+  body +=
+      "<main>\n" + (parts.empty() ? "<p>There is nothing to show yet.</p>\n" : parts) + "</main>\n";
   return page::whole(
       report.title.empty() ? "Report of a training" : report.title, kReportStyle, body);
 }

@@ -11,6 +11,8 @@ namespace {
 
 /// Values that span more than this are drawn on a logarithmic axis.
 constexpr double kDecades = 30;
+/// One value near zero would press all others together: what is so much less lies on the edge.
+constexpr double kMostDecades = 1e9;
 /// Less is nothing: powers of ten still have inverses here.
 constexpr double kLeast = 1e-200;
 /// The side of the drawing before it is stretched.
@@ -22,7 +24,8 @@ struct Axis {
 
   /// 0 at the first tick, 1 at the last.
   double part(double value) const {
-    const auto place = [&](double v) { return is_log ? std::log(v) : v; };
+    // Quarters, so that the difference of the largest numbers is one.
+    const auto place = [&](double v) { return is_log ? std::log(v) : v / 4; };
     const double low = place(ticks.front());
     const double high = place(ticks.back());
     return std::clamp((place(value) - low) / (high - low), 0.0, 1.0);
@@ -46,11 +49,11 @@ std::optional<Axis> y_axis(const Chart& chart) {
   if (is_first) {
     return std::nullopt;
   }
-  if (low > 0 && high > kLeast && high / low > kDecades) {
-    return Axis{round_log_ticks(low, high), true};
+  if (chart.may_be_log && low > 0 && high > kLeast && high / low > kDecades) {
+    return Axis{round_log_ticks(std::max(low, high / kMostDecades), high), true};
   }
   // Zero belongs to the picture where it is not far away.
-  if (low > 0 && low < high / 3) {
+  if (low > 0 && (chart.has_zero || low < high / 3)) {
     low = 0;
   }
   return Axis{round_ticks(low, high, 5), false};
@@ -63,9 +66,10 @@ class Drawing {
   Drawing(const Chart& chart, const Axis& y) : chart_(chart), y_(y) {}
 
   std::string text() {
-    text_ = "<div class=\"plot\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\""
-            " role=\"img\" aria-label=\"" +
-            page::escaped(description()) + "\">\n";
+    text_ =
+        "<div class=\"plot\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\""
+        " role=\"img\" aria-label=\"" +
+        page::escaped(description()) + "\">\n";
     for (const double tick : y_.ticks) {
       text_ += "<path class=\"grid\" d=\"M0 " + height(tick) + "H1000\"/>";
     }
@@ -97,9 +101,8 @@ class Drawing {
   std::string description() const {
     std::string text = chart_.title + " by " + chart_.x_name;
     for (const ChartSeries& series : chart_.series) {
-      const auto last = std::find_if(series.points.rbegin(), series.points.rend(), [](auto& p) {
-        return std::isfinite(p.y);
-      });
+      const auto last = std::find_if(
+          series.points.rbegin(), series.points.rend(), [](auto& p) { return std::isfinite(p.y); });
       if (last != series.points.rend()) {
         text += "; " + series.name + " ends at " +
                 (chart_.is_percent ? percent_text(last->y, 2) : number_text(last->y));
@@ -183,7 +186,10 @@ std::vector<double> round_ticks(double low, double high, int count) {
   }
   const double rough = high / count - low / count;
   const double power = std::pow(10, std::floor(std::log10(rough)));
-  const double factor = rough / power <= 1 ? 1 : rough / power <= 2 ? 2 : rough / power <= 5 ? 5 : 10;
+  const double factor = rough / power <= 1   ? 1
+                        : rough / power <= 2 ? 2
+                        : rough / power <= 5 ? 5
+                                             : 10;
   const double step = factor * power;
   std::vector<double> ticks;
   // Counted, not added up: a sum of many steps is no longer round.
@@ -227,8 +233,7 @@ std::string chart_markup(const Chart& chart) {
   for (const ChartSeries& series : chart.series) {
     missing += static_cast<std::size_t>(std::count_if(
         series.points.begin(), series.points.end(), [](auto& p) { return std::isinf(p.y); }));
-    legend +=
-        "<li><i class=\"" + series.style + "\"></i>" + page::escaped(series.name) + "</li>";
+    legend += "<li><i class=\"" + series.style + "\"></i>" + page::escaped(series.name) + "</li>";
   }
   std::string text = "<figure class=\"chart" + std::string(chart.is_main ? " main" : "") +
                      "\">\n<figcaption>" + page::escaped(chart.title) +

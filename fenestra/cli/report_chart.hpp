@@ -1,5 +1,5 @@
-// Curves of a report: a drawing that is stretched to the width there is, with its words beside it as
-// text, so that they stay readable at any width.
+// Curves of a report: a drawing that is stretched to the width there is, with its words beside it
+// as text, so that they stay readable at any width.
 #pragma once
 
 #include <string>
@@ -32,10 +32,13 @@ struct Chart {
   double x_low = 0;
   double x_high = 1;
   bool is_percent = false;
-  bool is_main = false;  ///< larger than the others
+  bool may_be_log = true;
+  bool has_zero = false;  ///< the axis begins there
+  bool is_main = false;   ///< larger than the others
 };
 
-/// Empty where no point is finite. The y axis is logarithmic where positive values span decades.
+/// Empty where no point is finite. The y axis is logarithmic where it may be and positive values
+/// span decades.
 std::string chart_markup(const Chart& chart);
 
 /// Round numbers (1, 2, 5 times a power of ten) from `low` or below to `high` or above, about

@@ -50,17 +50,17 @@ inline Colour signed_colour(float part) {
 
 /// Dark for class 0, which is the background nearly always.
 inline constexpr std::array<Colour, 12> kClassColours = {{{43, 48, 56},
-                                                   {76, 155, 232},
-                                                   {242, 163, 58},
-                                                   {91, 185, 116},
-                                                   {228, 98, 111},
-                                                   {166, 125, 219},
-                                                   {70, 189, 198},
-                                                   {242, 207, 74},
-                                                   {155, 107, 74},
-                                                   {215, 127, 179},
-                                                   {143, 163, 173},
-                                                   {181, 204, 75}}};
+                                                          {76, 155, 232},
+                                                          {242, 163, 58},
+                                                          {91, 185, 116},
+                                                          {228, 98, 111},
+                                                          {166, 125, 219},
+                                                          {70, 189, 198},
+                                                          {242, 207, 74},
+                                                          {155, 107, 74},
+                                                          {215, 127, 179},
+                                                          {143, 163, 173},
+                                                          {181, 204, 75}}};
 
 inline Colour colour_of_class(Index number) {
   // After the last colour begin again, without the background's.

@@ -22,8 +22,8 @@ constexpr std::size_t kMostPairs = 8;
 
 // Curves.
 
-/// Means of as many steps as it takes to leave `kMostSteps` points. A mean with something that is not
-/// a number is not one.
+/// Means of as many steps as it takes to leave `kMostSteps` points. A mean with something that is
+/// not a number is not one.
 std::vector<ChartPoint> step_points(const TrainingReport& report, double epochs) {
   const std::vector<double>& losses = report.step_losses;
   const std::size_t piece = (losses.size() + kMostSteps - 1) / kMostSteps;
@@ -117,7 +117,8 @@ std::vector<Pair> most_confused(const Tensor<Index>& matrix) {
 }
 
 std::string share_text(Index part, Index all) {
-  return all > 0 ? percent_text(static_cast<double>(part) / static_cast<double>(all)) : "–";
+  return all > 0 ? decimal(100 * static_cast<double>(part) / static_cast<double>(all), 0) + "%"
+                 : "–";
 }
 
 /// A cell of row `i`, shaded by its part of the row.
@@ -129,17 +130,16 @@ std::string matrix_cell(const Tensor<Index>& matrix, Index i, Index j, Index row
   const double part = static_cast<double>(count) / static_cast<double>(row_sum);
   // Few mistakes are to be seen too.
   const double shade = i == j ? 0.12 + 0.78 * part : 0.15 + 0.85 * std::sqrt(part);
-  return "<td class=\"" + std::string(i == j ? "right" : "wrong") +
-         (shade > 0.6 ? " strong" : "") + "\" style=\"--part:" + decimal(shade, 2) + "\">" +
-         grouped(count) + "</td>";
+  return "<td class=\"" + std::string(i == j ? "right" : "wrong") + (shade > 0.6 ? " strong" : "") +
+         "\" style=\"--part:" + decimal(shade, 2) + "\">" + grouped(count) + "</td>";
 }
 
 std::string matrix_table(const TrainingReport& report) {
   const Tensor<Index>& matrix = report.confusion;
   const Index count = matrix.shape()[0];
   std::string text =
-      "<div class=\"wide\"><table class=\"confusion\"><thead><tr><th scope=\"col\">true \\ "
-      "found</th>";
+      "<div class=\"wide\"><table class=\"confusion\"><thead><tr><th scope=\"col\">true "
+      "\\ found</th>";
   for (Index j = 0; j < count; ++j) {
     text += "<th scope=\"col\">" + class_text(report, j) + "</th>";
   }
@@ -191,28 +191,40 @@ std::string curves_section(const TrainingReport& report) {
     chart.title = title;
     chart.x_low = end <= 1 ? 0 : 1;
     chart.is_main = false;
+    chart.may_be_log = false;
     chart.series = std::move(series);
     std::erase_if(chart.series, [](const ChartSeries& one) { return !has_finite(one); });
     return chart;
   };
   if (has_steps) {
     loss.series.push_back(
-        {"training, by steps", "faint", step_points(report, has_epochs ? last : steps)});
+        {"training, step by step", "faint", step_points(report, has_epochs ? last : steps)});
   }
-  loss.series.push_back(series_of(report, "training", "first", &EpochRow::training_loss));
+  ChartSeries training = series_of(
+      report, has_steps ? "training, mean" : "training", "first", &EpochRow::training_loss);
+  // A mean over an epoch belongs into its middle, beside the steps that it is the mean of.
+  for (ChartPoint& point : training.points) {
+    point.x -= has_steps ? 0.5 : 0;
+  }
+  loss.series.push_back(std::move(training));
   loss.series.push_back(series_of(report, "validation", "second", &EpochRow::validation_loss));
   std::erase_if(loss.series, [](const ChartSeries& one) { return !has_finite(one); });
 
   std::string charts = chart_markup(loss);
-  Chart score = chart_of(report.score_name,
-                         {series_of(report, report.score_name, "third", &EpochRow::score)});
+  std::string score_title = report.score_name;
+  if (!score_title.empty() && score_title[0] >= 'a' && score_title[0] <= 'z') {
+    score_title[0] = static_cast<char>(score_title[0] - 'a' + 'A');
+  }
+  Chart score =
+      chart_of(score_title, {series_of(report, report.score_name, "third", &EpochRow::score)});
   score.is_percent = true;
   charts += chart_markup(score);
   charts += chart_markup(chart_of(
-      "Learning rate",
-      {series_of(report, "learning rate", "first", &EpochRow::learning_rate)}));
-  charts += chart_markup(
-      chart_of("Seconds per epoch", {series_of(report, "seconds", "first", &EpochRow::seconds)}));
+      "Learning rate", {series_of(report, "learning rate", "first", &EpochRow::learning_rate)}));
+  Chart seconds =
+      chart_of("Seconds per epoch", {series_of(report, "seconds", "first", &EpochRow::seconds)});
+  seconds.has_zero = true;
+  charts += chart_markup(seconds);
   if (charts.empty() && report.history.empty()) {
     return "";
   }
@@ -230,8 +242,9 @@ std::string confusion_section(const TrainingReport& report) {
   if (!has_confusion(report)) {
     return "";
   }
-  std::string text = "<h2 id=\"confusion\">Confusion matrix</h2>\n<p>A row for each true class, a "
-                     "column for each class that the network found.</p>\n";
+  std::string text =
+      "<h2 id=\"confusion\">Confusion matrix</h2>\n<p>A row for each true class, a "
+      "column for each class that the network found.</p>\n<div class=\"beside\">\n";
   text += report.confusion.shape()[0] <= kMostInTable
               ? matrix_table(report)
               : "<div class=\"matrix\">" +
@@ -240,12 +253,13 @@ std::string confusion_section(const TrainingReport& report) {
   std::string pairs;
   for (const Pair& pair : most_confused(report.confusion)) {
     pairs += "<li><b>" + class_text(report, pair.truth) + "</b> taken for <b>" +
-             class_text(report, pair.predicted) + "</b> " + grouped(pair.count) +
+             class_text(report, pair.predicted) + "</b>: " + grouped(pair.count) +
              (pair.count == 1 ? " time" : " times") + "</li>\n";
   }
-  return text + (pairs.empty() ? ""
-                               : "<h3>Confused most often</h3>\n<ul class=\"legend\">\n" + pairs +
-                                     "</ul>\n");
+  return text +
+         (pairs.empty() ? ""
+                        : "<div><h3>Confused most often</h3>\n<ul>\n" + pairs + "</ul></div>\n") +
+         "</div>\n";
 }
 
 std::string layers_section(const TrainingReport& report) {
@@ -266,21 +280,21 @@ std::string layers_section(const TrainingReport& report) {
     most = std::max(most, row.multiply_adds);
   }
   for (const LayerRow& row : report.layers) {
-    const auto share = work > 0 ? static_cast<double>(row.multiply_adds) / static_cast<double>(work)
-                                : 0;
-    text += "<tr>" +
-            cell(escaped(row.layer) +
-                     (row.kind.empty() ? "" : "<small>" + escaped(row.kind) + "</small>"),
-                 "layer") +
-            cell(escaped(to_string(row.output))) +
-            cell(row.parameters > 0 ? grouped(row.parameters) : "", "number") +
-            cell(row.multiply_adds > 0 ? grouped(row.multiply_adds) : "", "number") +
-            cell(share > 0 ? percent_text(share) +
-                                 page::bar(share,
-                                           static_cast<double>(most) / static_cast<double>(work))
-                           : "",
-                 "share") +
-            cell(escaped(row.receptive_field), "number") + "</tr>\n";
+    const auto share =
+        work > 0 ? static_cast<double>(row.multiply_adds) / static_cast<double>(work) : 0;
+    text +=
+        "<tr>" +
+        cell(escaped(row.layer) +
+                 (row.kind.empty() ? "" : "<small>" + escaped(row.kind) + "</small>"),
+             "layer") +
+        cell(escaped(to_string(row.output))) +
+        cell(row.parameters > 0 ? grouped(row.parameters) : "", "number") +
+        cell(row.multiply_adds > 0 ? grouped(row.multiply_adds) : "", "number") +
+        cell(share > 0 ? percent_text(share) +
+                             page::bar(share, static_cast<double>(most) / static_cast<double>(work))
+                       : "",
+             "share") +
+        cell(escaped(row.receptive_field), "number") + "</tr>\n";
   }
   return text + "</tbody><tfoot><tr>" + cell("all") + cell("") +
          cell(grouped(parameters), "number") + cell(grouped(work), "number") + cell("") + cell("") +
@@ -296,9 +310,7 @@ std::string costs_section(const TrainingReport& report) {
     sum += std::isfinite(row.milliseconds) ? row.milliseconds : 0;
   }
   const auto share_of = [&](const CostRow& row) {
-    return std::isfinite(row.share) ? row.share
-           : sum > 0                ? row.milliseconds / sum
-                                    : kUnknown;
+    return std::isfinite(row.share) ? row.share : sum > 0 ? row.milliseconds / sum : kUnknown;
   };
   double most = 0;
   for (const CostRow& row : report.costs) {
@@ -312,13 +324,15 @@ std::string costs_section(const TrainingReport& report) {
   if (report.costs.empty()) {
     return text;
   }
-  text += "<div class=\"wide\"><table><thead><tr><th>what</th><th class=\"number\">time</th>"
-          "<th>of all</th></tr></thead>\n<tbody>\n";
+  text +=
+      "<div class=\"wide\"><table><thead><tr><th>what</th><th class=\"number\">time</th>"
+      "<th>of all</th></tr></thead>\n<tbody>\n";
   for (const CostRow& row : report.costs) {
     const double share = share_of(row);
-    text += "<tr>" + cell(escaped(row.name)) + cell(time_text(row.milliseconds / 1e3), "number") +
-            cell(std::isfinite(share) ? percent_text(share) + page::bar(share, most) : "", "share") +
-            "</tr>\n";
+    text +=
+        "<tr>" + cell(escaped(row.name)) + cell(time_text(row.milliseconds / 1e3), "number") +
+        cell(std::isfinite(share) ? percent_text(share) + page::bar(share, most) : "", "share") +
+        "</tr>\n";
   }
   return text + "</tbody></table></div>\n";
 }

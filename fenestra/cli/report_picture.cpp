@@ -1,5 +1,5 @@
-// Every picture is made in three steps: the planes of a tensor side by side, a colour for each cell,
-// a PNG in base 64.
+// Every picture is made in three steps: the planes of a tensor side by side, a colour for each
+// cell, a PNG in base 64.
 #include <fenestra/base/page.hpp>
 #include <fenestra/cli/report_colours.hpp>
 #include <fenestra/cli/report_picture.hpp>
@@ -127,7 +127,7 @@ std::string image_markup(Index height, Index width, std::string_view alt, Colour
     }
   }
   const bool is_strip = height == 1 && width > 1;
-  const std::string style = is_strip                                       ? "strip"
+  const std::string style = is_strip                                          ? "strip"
                             : std::max(image.height, image.width) < kPixelArt ? "sharp"
                                                                               : "";
   return "<img" + (style.empty() ? "" : " class=\"" + style + "\"") +
@@ -148,16 +148,18 @@ std::string plane_markup(
 /// Lines over a common range; gaps where values are not finite.
 std::string lines_markup(const Planes& planes, std::string_view alt) {
   const Range range = range_of(planes.values);
-  std::string text = "<svg class=\"signal\" viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\""
-                     " role=\"img\" aria-label=\"" +
-                     page::escaped(alt) + "\">";
+  std::string text =
+      "<svg class=\"signal\" viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\""
+      " role=\"img\" aria-label=\"" +
+      page::escaped(alt) + "\">";
   const Index width = planes.width;
   const Index step = (width + kMostPoints - 1) / kMostPoints;
   for (Index c = 0; c < std::min(planes.channels, kMostLines); ++c) {
     text += "<path class=\"line" + std::to_string(c) + "\" d=\"";
     bool is_open = false;
     const auto point = [&](Index x, float value) {
-      const double left = width > 1 ? 1000.0 * static_cast<double>(x) / static_cast<double>(width - 1) : 0;
+      const double left =
+          width > 1 ? 1000.0 * static_cast<double>(x) / static_cast<double>(width - 1) : 0;
       text += (is_open ? "L" : "M") + decimal(left, 1) + " " +
               decimal(96 - 92 * static_cast<double>(range.part(value)), 1);
       is_open = true;
@@ -205,11 +207,18 @@ Planes magnitudes(const Saliency& saliency) {
     float most = 0;
     for (Index c = 0; c < all.channels; ++c) {
       const float size = std::abs(all.plane(c)[static_cast<std::size_t>(i)]);
-      most = std::isfinite(size) && std::isfinite(most) ? std::max(most, size) : size;
+      // What is not a number stays what it is.
+      most = size <= most || std::isnan(most) ? most : size;
     }
     one.values.push_back(most);
   }
   return one;
+}
+
+/// From zero to the greatest; all dark where there is nothing but zeros.
+Range heat_range(const Planes& sizes) {
+  const float most = range_of(sizes.values).high;
+  return {0, most > 0 ? most : 1};
 }
 
 }  // namespace
@@ -256,10 +265,7 @@ bool has_colour_filters(const Tensor<float>& filters) {
   return filters.rank() == 4 && filters.shape()[1] == 3;
 }
 
-std::string filter_markup(const Tensor<float>& filters,
-                          Index out,
-                          Index in,
-                          std::string_view alt) {
+std::string filter_markup(const Tensor<float>& filters, Index out, Index in, std::string_view alt) {
   // One filter is a sample of `in` channels.
   Shape one;
   for (int axis = 1; axis < filters.rank(); ++axis) {
@@ -281,13 +287,13 @@ std::string filter_markup(const Tensor<float>& filters,
 
 std::string gradient_markup(const Saliency& saliency, std::string_view alt) {
   const Planes size = magnitudes(saliency);
-  return plane_markup(size, 0, {0, range_of(size.values).high}, alt, heat_colour);
+  return plane_markup(size, 0, heat_range(size), alt, heat_colour);
 }
 
 std::string overlay_markup(const Saliency& saliency, std::string_view alt) {
   const Planes size = magnitudes(saliency);
   const Planes sample = planes_of(saliency.sample);
-  const Range heat{0, range_of(size.values).high};
+  const Range heat = heat_range(size);
   const Range light = picture_range(sample.values);
   return image_markup(sample.height, sample.width, alt, [&](Index y, Index x) {
     const float strength = size.at(0, y, x);
@@ -299,7 +305,7 @@ std::string overlay_markup(const Saliency& saliency, std::string_view alt) {
       return kNotFinite;
     }
     // Half as bright as the sample, and lit where the gradient is large.
-    const float part = heat.high > 0 ? heat.part(strength) : 0;
+    const float part = heat.part(strength);
     Colour colour = heat_colour(part);
     for (std::uint8_t& channel : colour) {
       const float mix = 110 * grey * (1 - part) + static_cast<float>(channel) * std::sqrt(part);

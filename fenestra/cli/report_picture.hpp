@@ -23,10 +23,7 @@ std::string channel_markup(const Tensor<float>& maps, Index channel, std::string
 
 /// One filter (out, in, extents...): three input channels as colours, any other as one channel
 /// from blue (negative) over white to red.
-std::string filter_markup(const Tensor<float>& filters,
-                          Index out,
-                          Index in,
-                          std::string_view alt);
+std::string filter_markup(const Tensor<float>& filters, Index out, Index in, std::string_view alt);
 /// Whether the three input channels of filters are shown as the colours of one picture.
 bool has_colour_filters(const Tensor<float>& filters);
 
@@ -37,16 +34,12 @@ std::string overlay_markup(const Saliency& saliency, std::string_view alt);
 /// A colour for each class.
 std::string mask_markup(const Tensor<Index>& mask, std::string_view alt);
 /// Where two masks differ.
-std::string difference_markup(const Tensor<Index>& a,
-                              const Tensor<Index>& b,
-                              std::string_view alt);
+std::string difference_markup(const Tensor<Index>& a, const Tensor<Index>& b, std::string_view alt);
 /// The colour of a class in masks, "#4c9be8".
 std::string class_colour(Index number);
 
 /// |a - b|, black where they are equal.
-std::string difference_markup(const Tensor<float>& a,
-                              const Tensor<float>& b,
-                              std::string_view alt);
+std::string difference_markup(const Tensor<float>& a, const Tensor<float>& b, std::string_view alt);
 
 /// A matrix of counts, for when it is too large for a table; each row is scaled by its sum.
 std::string matrix_markup(const Tensor<Index>& matrix, std::string_view alt);

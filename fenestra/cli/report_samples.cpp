@@ -78,21 +78,19 @@ std::string mistakes_section(const TrainingReport& report) {
     const std::string truth = class_name(report, mistake.truth);
     const std::string predicted = class_name(report, mistake.predicted);
     items += "<li><figure class=\"card\">" +
-             sample_markup(mistake.sample, truth + ", taken for " + predicted) +
-             "<figcaption>is <b>" + escaped(truth) + "</b>, taken for <b>" + escaped(predicted) +
-             "</b>";
-    if (std::isfinite(mistake.probability)) {
-      items += "<span class=\"share\"><i style=\"width:" +
-               decimal(100 * std::clamp(mistake.probability, 0.0, 1.0), 1) + "%\"></i></span>" +
-               percent_text(mistake.probability) + " sure";
+             sample_markup(mistake.sample, truth + ", taken for " + predicted) + "<figcaption><b>" +
+             escaped(truth) + "</b> taken for <b>" + escaped(predicted) + "</b>";
+    if (mistake.probability >= 0 && mistake.probability <= 1) {
+      items += "<span class=\"share\"><i style=\"width:" + decimal(100 * mistake.probability, 1) +
+               "%\"></i></span>" + percent_text(mistake.probability) + " sure";
     }
     items += "</figcaption></figure></li>\n";
   }
-  return first == nullptr
-             ? ""
-             : "<h2 id=\"mistakes\">Worst mistakes</h2>\n<p>The samples about which the network was "
-               "wrong with the most confidence.</p>\n<ul class=\"" +
-                   with_kind("gallery", *first) + "\">\n" + items + "</ul>\n";
+  return first == nullptr ? ""
+                          : "<h2 id=\"mistakes\">Worst mistakes</h2>\n<p>The samples about which "
+                            "the network was "
+                            "wrong with the most confidence.</p>\n<ul class=\"" +
+                                with_kind("gallery", *first) + "\">\n" + items + "</ul>\n";
 }
 
 std::string segmentation_section(const TrainingReport& report) {
@@ -103,10 +101,10 @@ std::string segmentation_section(const TrainingReport& report) {
         one.mask.shape() != one.prediction.shape()) {
       continue;
     }
-    most = std::max({most,
-                     *std::max_element(one.mask.values().begin(), one.mask.values().end()),
-                     *std::max_element(one.prediction.values().begin(),
-                                       one.prediction.values().end())});
+    most = std::max(
+        {most,
+         *std::max_element(one.mask.values().begin(), one.mask.values().end()),
+         *std::max_element(one.prediction.values().begin(), one.prediction.values().end())});
     const double iou = mean_iou(one.mask, one.prediction);
     rows += "<figure class=\"card\"><div class=\"" + with_kind("row", one.sample) + "\">" +
             part("sample", sample_markup(one.sample, "the sample")) +
@@ -157,13 +155,14 @@ std::string filters_section(const TrainingReport& report) {
   const Index shown = std::min(all, kMostFilters);
   std::string items;
   for (Index i = 0; i < shown; ++i) {
-    items += "<li>" + filter_markup(filters, i / in, i % in, "filter " + std::to_string(i)) +
-             "</li>\n";
+    items +=
+        "<li>" + filter_markup(filters, i / in, i % in, "filter " + std::to_string(i)) + "</li>\n";
   }
   return "<h2 id=\"filters\">Filters of the first convolution</h2>\n<p>" +
-         std::string(has_colours ? "What each filter looks for, in the colours of its three inputs, "
-                                   "from the least weight to the greatest."
-                                 : "Red is positive, blue negative, white zero.") +
+         std::string(has_colours
+                         ? "What each filter looks for, in the colours of its three inputs, "
+                           "from the least weight to the greatest."
+                         : "Red is positive, blue negative, white zero.") +
          shown_of_all(shown, all) + "</p>\n<ul class=\"small\">\n" + items + "</ul>\n";
 }
 
@@ -177,14 +176,14 @@ std::string feature_maps_section(const TrainingReport& report) {
     const Index shown = std::min(all, kMostMaps);
     std::string items;
     for (Index c = 0; c < shown; ++c) {
-      items += "<li>" +
-               channel_markup(
-                   layer.maps, c, "channel " + std::to_string(c) + " of " + layer.layer) +
-               "</li>\n";
+      items +=
+          "<li>" +
+          channel_markup(layer.maps, c, "channel " + std::to_string(c) + " of " + layer.layer) +
+          "</li>\n";
     }
     text += "<h3>" + escaped(layer.layer) + "</h3>\n<p>" + escaped(to_string(layer.maps.shape())) +
-            "." + shown_of_all(shown, all) + "</p>\n<ul class=\"" +
-            with_kind("small", layer.maps) + "\">\n" + items + "</ul>\n";
+            "." + shown_of_all(shown, all) + "</p>\n<ul class=\"" + with_kind("small", layer.maps) +
+            "\">\n" + items + "</ul>\n";
   }
   if (text.empty()) {
     return "";
@@ -220,11 +219,12 @@ std::string saliency_section(const TrainingReport& report) {
             (one.caption.empty() ? "" : "<figcaption>" + escaped(one.caption) + "</figcaption>") +
             "</figure>\n";
   }
-  return rows.empty() ? ""
-                      : "<h2 id=\"saliency\">Saliency</h2>\n<p>The gradient of the class's score by "
-                        "the input: bright cells are those on which the decision turns.</p>\n"
-                        "<div class=\"rows\">\n" +
-                            rows + "</div>\n";
+  return rows.empty()
+             ? ""
+             : "<h2 id=\"saliency\">Saliency</h2>\n<p>The gradient of the class's score by "
+               "the input: bright cells are those on which the decision turns.</p>\n"
+               "<div class=\"rows\">\n" +
+                   rows + "</div>\n";
 }
 
 }  // namespace fenestra::cli

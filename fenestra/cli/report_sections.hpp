@@ -1,5 +1,5 @@
-// The parts of the page of a training, each as markup with its heading; empty where there is nothing
-// to show.
+// The parts of the page of a training, each as markup with its heading; empty where there is
+// nothing to show.
 #pragma once
 
 #include <fenestra/cli/report.hpp>

@@ -36,15 +36,15 @@ nav ul { display: flex; flex-wrap: wrap; gap: .4rem 1.2rem; margin: 1.25rem 0 0;
   list-style: none; font-size: .9rem; }
 nav a { color: var(--first); }
 td.layer { font-weight: 600; }
+td.layer small { font-weight: 400; }
 tfoot td { border-top: 2px solid var(--line); font-weight: 600; }
 details.numbers > summary { margin: .75rem 0 .5rem; color: var(--soft); font-size: .9rem;
   font-weight: 400; }
 
-.charts { display: grid; gap: 1rem; margin-top: .75rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
-.chart { margin: 0; padding: .9rem 1.1rem .7rem; background: var(--card);
+.charts { display: flex; flex-wrap: wrap; gap: 1rem; margin-top: .75rem; }
+.chart { flex: 1 1 20rem; margin: 0; padding: .9rem 1.1rem .7rem; background: var(--card);
   border: 1px solid var(--line); border-radius: 8px; min-width: 0; }
-.chart.main { grid-column: 1 / -1; }
+.chart.main { flex-basis: 100%; }
 .chart figcaption { font-weight: 600; }
 .chart figcaption small { color: var(--soft); font-weight: 400; }
 .chart .axis { margin: 1.55rem 0 0; max-width: none; text-align: center; font-size: .8rem; }
@@ -66,18 +66,24 @@ i.third { background: var(--third); } i.faint { background: var(--faint); }
 .strip { fill: var(--ink); opacity: 0; }
 .strip:hover { opacity: .07; }
 
+.beside { display: flex; flex-wrap: wrap; gap: 0 2.5rem; align-items: flex-start; }
+.beside > * { min-width: 0; max-width: 100%; }
+.beside ul { margin: 0; padding-left: 1.1rem; color: var(--soft); font-size: .9rem; }
+.beside li b { color: var(--ink); }
+.beside h3 { margin-top: .5rem; }
 .confusion { width: auto; margin: .5rem; font-variant-numeric: tabular-nums; }
 .confusion th { font-weight: 400; max-width: 9rem; overflow: hidden; text-overflow: ellipsis; }
 .confusion thead th { text-align: center; vertical-align: bottom; max-width: 6rem; }
-.confusion tbody th { text-align: right; }
+.confusion thead th:first-child { max-width: none; text-align: right; }
+.confusion tbody th { text-align: right; position: sticky; left: 0; background: var(--card); }
 .confusion td { min-width: 2.6rem; text-align: center; border: 2px solid var(--card);
   border-radius: 5px; padding: .3rem .4rem; }
 .confusion td.none { color: var(--line); }
-.confusion td.sum { color: var(--soft); min-width: 4rem; }
+.confusion td.sum { color: var(--soft); font-size: .75rem; vertical-align: middle; }
 .confusion td.right { background: rgb(var(--right) / var(--part)); }
 .confusion td.wrong { background: rgb(var(--wrong) / var(--part)); }
 .confusion td.strong { color: #fff; }
-.matrix { max-width: 34rem; margin: .75rem 0; }
+.matrix { flex: 0 1 34rem; margin: .75rem 0; }
 .matrix img, .shown img { display: block; width: 100%; height: auto; border-radius: 6px; }
 
 .gallery { display: grid; gap: .9rem; margin: .75rem 0 0; padding: 0; list-style: none;
@@ -118,8 +124,10 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .85rem; }
   body { padding: 1.25rem .9rem 3rem; }
   .tile { flex-basis: 8rem; padding: .55rem .75rem; }
   .gallery { grid-template-columns: repeat(auto-fill, minmax(6rem, 1fr)); gap: .6rem; }
-  .confusion { margin: .25rem; }
-  .confusion td { min-width: 2.1rem; padding: .25rem .2rem; }
+  .confusion { margin: .25rem; font-size: .75rem; }
+  .confusion th { padding: .25rem .3rem; }
+  .confusion td { min-width: 1.6rem; padding: .25rem .1rem; }
+  .confusion td.sum { font-size: .65rem; }
   .chart { padding: .75rem .8rem .6rem; }
 }
 @media print { pre, .chart, .card { break-inside: avoid; } }

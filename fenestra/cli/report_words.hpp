@@ -24,9 +24,9 @@ inline std::string number_text(double number, int digits = 4) {
   return text;
 }
 
-/// "98.5 %"
+/// "98.5 %", on one line
 inline std::string percent_text(double part, int digits = 1) {
-  return std::isfinite(part) ? decimal(100 * part, digits) + " %" : number_text(part);
+  return std::isfinite(part) ? decimal(100 * part, digits) + "\u00a0%" : number_text(part);
 }
 
 /// The name of a class, or its number.

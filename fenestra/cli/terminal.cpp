@@ -58,7 +58,11 @@ struct CodePoint {
 CodePoint first_code_point(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
-  const std::size_t count = lead < 0x80 ? 1 : lead >> 5U == 6 ? 2 : lead >> 4U == 14 ? 3 : lead >> 3U == 30 ? 4 : 0;
+  const std::size_t count = lead < 0x80        ? 1
+                            : lead >> 5U == 6  ? 2
+                            : lead >> 4U == 14 ? 3
+                            : lead >> 3U == 30 ? 4
+                                               : 0;
   if (count <= 1 || count > text.size()) {
     return {lead < 0x80 ? static_cast<char32_t>(lead) : U'\xfffd', 1};
   }
@@ -190,7 +194,8 @@ std::string shortened_middle(std::string_view text, std::size_t width, bool has_
 }
 
 std::string bar_text(double part, std::size_t width, bool has_unicode) {
-  const double filled = std::clamp(std::isnan(part) ? 0 : part, 0.0, 1.0) * static_cast<double>(width);
+  const double filled =
+      std::clamp(std::isnan(part) ? 0 : part, 0.0, 1.0) * static_cast<double>(width);
   if (!has_unicode) {
     const auto full = static_cast<std::size_t>(filled);
     return std::string(full, '#') + std::string(width - full, '.');

@@ -23,8 +23,8 @@ struct Terminal {
 
 enum class Stream { out, err };
 
-/// Reads COLUMNS, TERM, NO_COLOR, LC_ALL, LC_CTYPE and LANG, and asks the terminal; each time, since
-/// windows change their size.
+/// Reads COLUMNS, TERM, NO_COLOR, LC_ALL, LC_CTYPE and LANG, and asks the terminal; each time,
+/// since windows change their size.
 Terminal terminal_of(Stream stream);
 
 enum class Paint { bold, dim, red, green, yellow, blue };
@@ -37,9 +37,9 @@ std::string painted(std::string_view text, Paint paint, const Terminal& terminal
 /// Columns that a text in UTF-8 takes: two for wide characters, none for combining ones.
 std::size_t display_width(std::string_view text);
 
-/// At most `width` columns, with an ellipsis where something was left out: in the middle, where names
-/// that share their beginning and their end differ least, or at the end. Control characters become
-/// question marks.
+/// At most `width` columns, with an ellipsis where something was left out: in the middle, where
+/// names that share their beginning and their end differ least, or at the end. Control characters
+/// become question marks.
 std::string shortened_middle(std::string_view text, std::size_t width, bool has_unicode);
 std::string shortened_end(std::string_view text, std::size_t width, bool has_unicode);
 
@@ -48,9 +48,9 @@ std::string bar_text(double part, std::size_t width, bool has_unicode);
 
 /// How far something is, for a person who waits.
 struct ProgressState {
-  std::string label;     ///< before the bar: "epoch 3/10"
-  double part = -1;      ///< 0 to 1; otherwise there is no bar
-  std::string details;   ///< after it, what matters most first: "loss 0.12  98.1 %  0:12 left"
+  std::string label;    ///< before the bar: "epoch 3/10"
+  double part = -1;     ///< 0 to 1; otherwise there is no bar
+  std::string details;  ///< after it, what matters most first: "loss 0.12  98.1 %  0:12 left"
 };
 
 /// The line of a state, at most `width` columns: first the bar gets shorter, then it goes, then the

@@ -64,7 +64,8 @@ Grey grey_of(const Tensor<float>& sample) {
 
 /// Averages squares of pixels, as large as it takes to be at most so wide.
 Grey reduced(const Grey& grey, std::size_t most_columns) {
-  const std::size_t factor = (grey.width + most_columns - 1) / std::max<std::size_t>(most_columns, 1);
+  const std::size_t factor =
+      (grey.width + most_columns - 1) / std::max<std::size_t>(most_columns, 1);
   if (factor <= 1) {
     return grey;
   }
@@ -215,12 +216,10 @@ std::string picture_rows(std::span<const CaptionedPicture> pictures,
       end_line(text, line);
     }
     for (std::size_t i = first; i < end; ++i) {
-      const std::string caption =
-          shortened_end(pictures[i].caption, cell, terminal.has_unicode);
-      line += centred(
-          pictures[i].is_wrong ? painted(caption, Paint::red, terminal) : caption,
-          display_width(caption),
-          cell);
+      const std::string caption = shortened_end(pictures[i].caption, cell, terminal.has_unicode);
+      line += centred(pictures[i].is_wrong ? painted(caption, Paint::red, terminal) : caption,
+                      display_width(caption),
+                      cell);
       line += i + 1 < end ? gap : "";
     }
     end_line(text, line);

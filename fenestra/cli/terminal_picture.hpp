@@ -22,8 +22,8 @@ struct CaptionedPicture {
   bool is_wrong = false;  ///< the caption is red, where there are colours
 };
 
-/// Grey pictures with their captions below, as many in a row as the terminal has room for. Bright is
-/// much ink. With colours a character holds two pixels in true shades; without, shades of one
+/// Grey pictures with their captions below, as many in a row as the terminal has room for. Bright
+/// is much ink. With colours a character holds two pixels in true shades; without, shades of one
 /// average; without Unicode, letters. Larger pictures are averaged down to `most_columns`. Throws
 /// `rank_mismatch` where a sample is no picture.
 std::string picture_rows(std::span<const CaptionedPicture> pictures,

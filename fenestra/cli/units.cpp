@@ -74,13 +74,13 @@ std::string time_text(double seconds) {
   if (whole < 3600) {
     return std::to_string(whole / 60) + ":" + rest;
   }
-  return std::to_string(whole / 3600) + ":" + two_digits(whole / 60 % 60) + ":" +
-         rest;
+  return std::to_string(whole / 3600) + ":" + two_digits(whole / 60 % 60) + ":" + rest;
 }
 
 std::size_t parse_bytes(std::string_view text) {
   const char* const end = text.data() + text.size();
-  // from_chars takes no sign but the minus, which the first comparison refuses with "inf" and "nan".
+  // from_chars takes no sign but the minus, which the first comparison refuses with "inf" and
+  // "nan".
   if (text.empty() || !(std::isdigit(static_cast<unsigned char>(text[0])) != 0 || text[0] == '.')) {
     refuse(text, text.empty() ? "it is empty" : "it does not begin with a digit");
   }

@@ -1,6 +1,6 @@
-// Writes reports of trainings that never happened into a folder: one of each kind, with everything a
-// report can hold, with wild numbers and wild names, and with nothing. tests/cli/report_test.py reads
-// them as pages and opens them in a browser.
+// Writes reports of trainings that never happened into a folder: one of each kind, with everything
+// a report can hold, with wild numbers and wild names, and with nothing. tests/cli/report_test.py
+// reads them as pages and opens them in a browser.
 #include <fenestra/base/file.hpp>
 #include <fenestra/cli/report.hpp>
 
@@ -42,11 +42,14 @@ Tensor<float> drawing(Index channels, Index side, Index kind, Numbers& numbers) 
       const float v = (static_cast<float>(y) + 0.5F) / size * 2 - 1;
       const float radius = std::hypot(u, v * (kind % 2 == 0 ? 0.8F : 1.1F));
       const float angle = std::atan2(v, u) + turn;
-      const float ring = std::abs(radius - 0.55F - 0.12F * std::sin(static_cast<float>(kind) * angle));
-      const float bar = std::abs(u * std::cos(turn) + v * std::sin(turn) - 0.1F * static_cast<float>(kind % 3));
+      const float ring =
+          std::abs(radius - 0.55F - 0.12F * std::sin(static_cast<float>(kind) * angle));
+      const float bar =
+          std::abs(u * std::cos(turn) + v * std::sin(turn) - 0.1F * static_cast<float>(kind % 3));
       const float ink = smooth_step(size * 0.35F * ((kind % 4 == 1 ? bar : ring) - 0.11F));
       for (Index c = 0; c < channels; ++c) {
-        const float tint = channels == 1 ? 1 : 0.35F + 0.65F * std::abs(std::sin(static_cast<float>(c + kind)));
+        const float tint =
+            channels == 1 ? 1 : 0.35F + 0.65F * std::abs(std::sin(static_cast<float>(c + kind)));
         sample.mutable_at(c, y, x) = std::min(1.0F, tint * ink + 0.04F * numbers.next());
       }
     }
@@ -60,7 +63,8 @@ Tensor<float> tone(Index channels, Index length, float pitch, Numbers& numbers) 
     for (Index i = 0; i < length; ++i) {
       const float t = static_cast<float>(i) / static_cast<float>(length);
       sample.mutable_at(c, i) =
-          std::sin(2 * kPi * pitch * t + static_cast<float>(c)) * std::exp(-2 * t) + 0.1F * numbers.next();
+          std::sin(2 * kPi * pitch * t + static_cast<float>(c)) * std::exp(-2 * t) +
+          0.1F * numbers.next();
     }
   }
   return sample;
@@ -83,12 +87,13 @@ void add_history(TrainingReport& report, Index epochs, Index steps, Numbers& num
   }
   for (Index epoch = 1; epoch <= epochs; ++epoch) {
     const auto t = static_cast<double>(epoch);
-    report.history.push_back({.epoch = epoch,
-                              .training_loss = 2.3 * std::exp(-1.1 * (t - 0.5)) + 0.012,
-                              .validation_loss = 2.0 * std::exp(-1.0 * (t - 0.4)) + 0.031 + 0.001 * t,
-                              .score = 0.991 - 0.45 * std::exp(-0.8 * t),
-                              .seconds = 1.7 + 0.2 * static_cast<double>(numbers.next()),
-                              .learning_rate = 0.5e-3 * (1 + std::cos(kPi * t / static_cast<double>(epochs)))});
+    report.history.push_back(
+        {.epoch = epoch,
+         .training_loss = 2.3 * std::exp(-1.1 * (t - 0.5)) + 0.012,
+         .validation_loss = 2.0 * std::exp(-1.0 * (t - 0.4)) + 0.031 + 0.001 * t,
+         .score = 0.991 - 0.45 * std::exp(-0.8 * t),
+         .seconds = 1.7 + 0.2 * static_cast<double>(numbers.next()),
+         .learning_rate = 0.5e-3 * (1 + std::cos(kPi * t / static_cast<double>(epochs)))});
   }
 }
 
@@ -112,15 +117,14 @@ TrainingReport classification() {
   report.command =
       "fenestra train lenet --data digits --epochs 12 --batch 64 --optimiser adamw --lr 1e-3 "
       "--schedule cosine --seed 1 --threads 2 --augment shift,rotate --report lenet.html";
-  report.layers = {
-      {"conv1", "conv 5x5, 6 filters, padding 2", {1, 6, 28, 28}, 156, 117'600, "5x5"},
-      {"relu1", "relu", {1, 6, 28, 28}, 0, 0, "5x5"},
-      {"pool1", "max pool 2x2", {1, 6, 14, 14}, 0, 0, "6x6"},
-      {"conv2", "conv 5x5, 16 filters", {1, 16, 10, 10}, 2'416, 240'000, "14x14"},
-      {"pool2", "max pool 2x2", {1, 16, 5, 5}, 0, 0, "16x16"},
-      {"classifier.0", "linear 400 to 120", {1, 120}, 48'120, 48'000, "all"},
-      {"classifier.2", "linear 120 to 84", {1, 84}, 10'164, 10'080, "all"},
-      {"classifier.4", "linear 84 to 10", {1, 10}, 850, 840, "all"}};
+  report.layers = {{"conv1", "conv 5x5, 6 filters, padding 2", {1, 6, 28, 28}, 156, 117'600, "5x5"},
+                   {"relu1", "relu", {1, 6, 28, 28}, 0, 0, "5x5"},
+                   {"pool1", "max pool 2x2", {1, 6, 14, 14}, 0, 0, "6x6"},
+                   {"conv2", "conv 5x5, 16 filters", {1, 16, 10, 10}, 2'416, 240'000, "14x14"},
+                   {"pool2", "max pool 2x2", {1, 16, 5, 5}, 0, 0, "16x16"},
+                   {"classifier.0", "linear 400 to 120", {1, 120}, 48'120, 48'000, "all"},
+                   {"classifier.2", "linear 120 to 84", {1, 84}, 10'164, 10'080, "all"},
+                   {"classifier.4", "linear 84 to 10", {1, 10}, 850, 840, "all"}};
   add_history(report, 12, 23, numbers);
   report.test_score = 0.98889;
   report.test_loss = 0.0411;
@@ -185,7 +189,9 @@ TrainingReport segmentation() {
           if (a * a + b * b < 150) {
             return 1;
           }
-          return u > 36 && u < 58 && v > 30 + 2 * n && v < 54 ? 2 : v > 6 && v < 20 && u - 40 > 20 - v && u - 40 < v ? 3 : 0;
+          return u > 36 && u < 58 && v > 30 + 2 * n && v < 54       ? 2
+                 : v > 6 && v < 20 && u - 40 > 20 - v && u - 40 < v ? 3
+                                                                    : 0;
         };
         one.mask.mutable_at(y, x) = mask_at(0, 0);
         one.prediction.mutable_at(y, x) = mask_at(y % 7 == 0 ? 1 : 0, x % 5 == 0 ? 1 : 0);
@@ -231,7 +237,8 @@ TrainingReport signals() {
   report.classes = {"low", "middle", "high", "chirp"};
   report.confusion = Tensor<Index>({4, 4}, {80, 3, 0, 0, 2, 77, 1, 0, 0, 0, 81, 0, 4, 0, 0, 79});
   for (Index i = 0; i < 4; ++i) {
-    report.mistakes.push_back({tone(2, 400, 3 + 2 * static_cast<float>(i), numbers), i, 3 - i, 0.8});
+    report.mistakes.push_back(
+        {tone(2, 400, 3 + 2 * static_cast<float>(i), numbers), i, 3 - i, 0.8});
   }
   report.filters = noise({8, 2, 9}, numbers);
   report.sample = tone(1, 256, 6, numbers);
@@ -286,7 +293,8 @@ TrainingReport wild() {
                           {holes, Tensor<Index>({40, 40}, Index{30}), Tensor<Index>({40, 40})},
                           {holes, Tensor<Index>({4}), Tensor<Index>({5})}};
   report.reconstructions = {{holes, holes}, {holes, Tensor<float>({1, 2, 2})}};
-  report.costs = {{evil, kInfinity, kUnknown}, {"nothing", kUnknown, kUnknown}, {"some", 3, kUnknown}};
+  report.costs = {
+      {evil, kInfinity, kUnknown}, {"nothing", kUnknown, kUnknown}, {"some", 3, kUnknown}};
   return report;
 }
 
