@@ -1,4 +1,4 @@
-# What `cmake --install` copies: headers, library, tool, and the files that find_package and
+# What `cmake --install` copies: headers, library, tool with its manual page, and the files that find_package and
 # pkg-config read. Everything is relative to the prefix, so an installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
@@ -12,6 +12,13 @@ install(
 install(EXPORT fenestraTargets NAMESPACE fenestra:: DESTINATION "${package_dir}")
 if(FENESTRA_BUILD_TOOL)
   install(TARGETS fenestra_tool)
+  if(FENESTRA_WRITTEN)
+    install(FILES "${FENESTRA_WRITTEN}/fenestra.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+    install(FILES "${FENESTRA_WRITTEN}/fenestra.bash" RENAME fenestra
+            DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+    install(FILES "${FENESTRA_WRITTEN}/_fenestra"
+            DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+  endif()
 endif()
 
 configure_package_config_file(

@@ -2,8 +2,8 @@
 // check/laws.hpp's; this file draws problems, counts, and says what to type to see a failure again.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/entry.hpp>
-#include <fenestra/cli/command.hpp>
-#include <fenestra/cli/progress.hpp>
+#include <fenestra/cli/command_line.hpp>
+#include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/kernels/candidate.hpp>
 
@@ -171,13 +171,15 @@ struct Failure {
 std::optional<Failure> check_operator(const OperatorEntry& entry,
                                       std::int64_t cases,
                                       std::uint64_t seed,
-                                      Progress& progress,
+                                      ProgressLine& progress,
                                       Tally& tally) {
   Random random(seed);
   for (std::int64_t number = 1; number <= cases; ++number) {
     progress.show([&] {
-      return "checking " + std::string(entry.name) + " " + std::to_string(number) + "/" +
-             std::to_string(cases);
+      return ProgressState{.label = "checking " + std::string(entry.name) + " " +
+                                    std::to_string(number) + "/" + std::to_string(cases),
+                           .part = static_cast<double>(number - 1) / static_cast<double>(cases),
+                           .details = ""};
     });
     const std::string problem = entry.random_problem(random);
     const std::uint64_t case_seed = random.bits() >> 32;  // short enough to type
@@ -245,7 +247,7 @@ ExitCode check_random(std::span<const OperatorEntry> entries, const CheckOptions
   std::vector<Tally> tallies;
   std::optional<Failure> failure;
   {
-    Progress progress;
+    ProgressLine progress;
     for (const OperatorEntry& entry : entries) {
       tallies.push_back({entry.name, {}});
       failure = check_operator(entry, cases, options.seed, progress, tallies.back());
@@ -273,8 +275,7 @@ ExitCode check_random(std::span<const OperatorEntry> entries, const CheckOptions
   return failure ? law_broken : fine;
 }
 
-}  // namespace
-
+/// What each law says, a line each.
 std::string law_list() {
   std::vector<std::vector<std::string>> rows;
   for (const Law law : kLaws) {
@@ -282,6 +283,8 @@ std::string law_list() {
   }
   return columns(rows, 2);
 }
+
+}  // namespace
 
 ExitCode check(const CheckOptions& options) {
   if (options.problem && (options.cases || options.minutes)) {
@@ -305,6 +308,57 @@ ExitCode check(const CheckOptions& options) {
   }
   const OperatorEntry& entry = check::find_operator(options.op);
   return options.problem ? check_problem(entry, options) : check_random({&entry, 1}, options);
+}
+
+void add_check(CLI::App& app, CommandLine& line) {
+  const auto options = std::make_shared<CheckOptions>();
+  // A problem may come in one argument or in several: the quotes are easily forgotten.
+  const auto problem = std::make_shared<std::vector<std::string>>();
+  const auto cases = std::make_shared<std::int64_t>(0);
+  const auto minutes = std::make_shared<double>(0);
+  CLI::App* command = app.add_subcommand("check", "The laws on one problem, or on random ones");
+  CLI::Option* op = command->add_option("operator", options->op, "its name, or all, kernels, bits");
+  op->required();
+  line.words[op] = {"all", "kernels", "bits"};
+  for (const OperatorEntry& entry : check::registry()) {
+    line.words[op].emplace_back(entry.name);
+  }
+  CLI::Option* problem_option =
+      command->add_option("problem", *problem, "a problem string; left out: random problems");
+  problem_option->type_name("TEXT");
+  CLI::Option* cases_option =
+      command->add_option("--cases", *cases, "random problems per operator, 100 by default");
+  cases_option->check(whole_number<std::int64_t>(1))->type_name("N");
+  CLI::Option* minutes_option =
+      command->add_option("--minutes", *minutes, "kernels and bits: how long, instead of --cases");
+  minutes_option->check(CLI::PositiveNumber)->type_name("N");
+  command->add_flag("--hash",
+                    options->hash,
+                    "bits: print one number for the bits of all results, compare nothing");
+  command->add_option("--seed", options->seed, "seed of problems and data, 1 by default")
+      ->check(whole_number<std::uint64_t>(0))
+      ->type_name("S");
+  add_json(*command, line);
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra check all --cases 100 --seed 1\n"
+      "  fenestra check conv --cases 1000\n"
+      "  fenestra check conv \"x=2x4x9x8 w=6x4x3x2 stride=2,1 padding=1:0,0:1 dilation=1,2\"\n"
+      "  fenestra check kernels --minutes 10 --seed 7\n"
+      "  fenestra check kernels \"conv x=1x1x8x8 w=1x1x5x5 stride=2 padding=2\"\n"
+      "  fenestra check bits --cases 200\n"
+      "\nkernels holds every kernel to the specification on small integers, by equality; bits\n"
+      "compares the bits of results over threads and batches.\n"
+      "\nLaws:\n" +
+      law_list() + "\nExit code 1: a law is broken.");
+  line.actions[command] = [=, &line] {
+    line.about = options->op;
+    options->problem = given(problem_option, CLI::detail::join(*problem, " "));
+    options->cases = given(cases_option, *cases);
+    options->minutes = given(minutes_option, *minutes);
+    options->json = line.json;
+    return check(*options);
+  };
 }
 
 }  // namespace fenestra::cli

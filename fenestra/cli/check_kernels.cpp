@@ -2,7 +2,7 @@
 // problem after problem. The laws and the problems are check/soak.hpp's; this file reports.
 #include <fenestra/check/soak.hpp>
 #include <fenestra/cli/command.hpp>
-#include <fenestra/cli/progress.hpp>
+#include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
 
 #include <unistd.h>
@@ -172,13 +172,15 @@ ExitCode run_soak(const CheckOptions& options, Soak soak, OneProblem one) {
   }
   SoakReport report;
   {
-    Progress progress;
+    ProgressLine progress;
     report = soak(options.seed, limits, [&](const SoakProblem& problem, const SoakReport& so_far) {
       words.about(problem);
       progress.show([&] {
-        return "checking " + options.op + " " + grouped(so_far.problems) + ", " +
-               with_digits(per_second(so_far), 0) + " per second, " +
-               std::string(problem.entry->name);
+        return ProgressState{.label = "checking " + options.op + " " + grouped(so_far.problems) +
+                                      ", " + with_digits(per_second(so_far), 0) + " per second, " +
+                                      std::string(problem.entry->name),
+                             .part = -1,
+                             .details = ""};
       });
     });
   }

@@ -1,5 +1,6 @@
-// The commands of the tool: their options as plain values, and a function each. Parsing the command
-// line and reporting errors is main.cpp's; a command prints its result only once it has all of it.
+// The commands of the tool: their options as plain values, and a function each. How they are read
+// from a command line is command_line.hpp's, reporting errors main.cpp's; a command prints its
+// result only once it has all of it.
 #pragma once
 
 #include <fenestra/cli/usage_error.hpp>
@@ -57,14 +58,12 @@ struct CheckOptions {
   bool json = false;
 };
 
+ExitCode info(bool as_json);
 ExitCode explain(const ExplainOptions& options);
 ExitCode explain_model(const ExplainModelOptions& options);
 ExitCode check(const CheckOptions& options);
 /// The laws on kernels: integers, and bits.
 ExitCode check_kernels(const CheckOptions& options);
 ExitCode check_bits(const CheckOptions& options);
-
-/// What each law says, a line each: for the help of `check`.
-std::string law_list();
 
 }  // namespace fenestra::cli

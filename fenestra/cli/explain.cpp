@@ -1,6 +1,6 @@
 // `fenestra explain`: the geometry of one problem in words, numbers and a drawing.
 #include <fenestra/check/entry.hpp>
-#include <fenestra/cli/command.hpp>
+#include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/spec/describe.hpp>
@@ -335,6 +335,44 @@ ExitCode explain(const ExplainOptions& options) {
     print_text(entry, description, axis, options.kernels);
   }
   return fine;
+}
+
+void add_explain(CLI::App& app, CommandLine& line) {
+  const auto options = std::make_shared<ExplainOptions>();
+  const auto op = std::make_shared<std::string>();
+  // A problem may come in one argument or in several: the quotes are easily forgotten.
+  const auto problem = std::make_shared<std::vector<std::string>>();
+  const auto axis = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("explain", "Geometry, sizes, costs and a drawing of one problem");
+  CLI::Option* op_option =
+      command->add_option("operator", *op, "its name; left out: list the operators");
+  for (const OperatorEntry& entry : check::registry()) {
+    line.words[op_option].emplace_back(entry.name);
+  }
+  CLI::Option* problem_option =
+      command->add_option("problem", *problem, "a problem string, e.g. \"x=1x3x8x8 kernel=2\"");
+  problem_option->type_name("TEXT");
+  CLI::Option* axis_option =
+      command->add_option("--axis", *axis, "spatial axis to draw: a number from 0, or a name");
+  axis_option->type_name("AXIS");
+  command->add_flag(
+      "--kernels", options->kernels, "list the kernel candidates and why some do not apply");
+  add_json(*command, line);
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
+      "  fenestra explain conv_transpose \"x=1x8x7x7 w=8x4x4x4 stride=2 padding=1\" --axis height\n"
+      "  fenestra explain max_pool \"x=1x64x112x112 kernel=3 stride=2 padding=1\" --json");
+  line.actions[command] = [=, &line] {
+    line.about = *op;
+    options->op = given(op_option, *op);
+    options->problem = given(problem_option, CLI::detail::join(*problem, " "));
+    options->axis = given(axis_option, *axis);
+    options->json = line.json;
+    return explain(*options);
+  };
+  add_explain_model(*command, line);
 }
 
 }  // namespace fenestra::cli

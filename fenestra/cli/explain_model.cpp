@@ -2,7 +2,7 @@
 #include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/entry.hpp>
-#include <fenestra/cli/command.hpp>
+#include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/explain_network.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/train_watch.hpp>
@@ -277,6 +277,18 @@ std::string explained(const Explained& model, const ExplainModelOptions& options
   }
 }
 
+/// One of the words that stand for values; CLI11 has refused others.
+template <class Value>
+Value meaning(const std::string& word,
+              std::initializer_list<std::pair<std::string_view, Value>> words) {
+  for (const auto& [name, value] : words) {
+    if (name == word) {
+      return value;
+    }
+  }
+  return words.begin()->second;
+}
+
 }  // namespace
 
 ExitCode explain_model(const ExplainModelOptions& options) {
@@ -297,6 +309,79 @@ ExitCode explain_model(const ExplainModelOptions& options) {
     std::cout << text;
   }
   return fine;
+}
+
+void add_explain_model(CLI::App& explain, CommandLine& line) {
+  const auto options = std::make_shared<ExplainModelOptions>();
+  const auto threads = std::make_shared<int>(0);
+  const auto output = std::make_shared<std::string>();
+  const auto form = std::make_shared<std::string>("run");
+  const auto type = std::make_shared<std::string>("f32");
+  const auto format = std::make_shared<std::string>("text");
+  CLI::App* command = explain.add_subcommand(
+      "model", "The plan of a whole network: steps, groups, kernels, memory, costs");
+  CLI::Option* model = command->add_option(
+      "model", options->model, "lenet5, unet or resnet18; a model file; or a model of `train`");
+  model->required();
+  line.words[model] = nn::model_names();
+  line.words[model].emplace_back(nn::LeNet5::name);
+  command
+      ->add_option(
+          "--input", options->input, "what a model file takes, if it does not say: 1x28x28")
+      ->type_name("SHAPE");
+  command->add_option("--batch", options->batch, "samples at once, 8 by default")
+      ->check(whole_number<std::int64_t>(1))
+      ->type_name("N");
+  one_of(line,
+         command->add_option("--form",
+                             *form,
+                             "the forward pass, the default; a training step; or inference with "
+                             "constant parameters"),
+         {"run", "step", "infer"});
+  one_of(line,
+         command->add_option("--dtype", *type, "of all numbers, f32 by default"),
+         {"f32", "f64"});
+  CLI::Option* threads_option =
+      command->add_option("--threads", *threads, "threads to plan for and to run on");
+  threads_option->check(whole_number<int>(1))->type_name("N");
+  command
+      ->add_option("--memory-limit",
+                   options->memory_limit,
+                   "what a run may take, e.g. 16MB: what waits too long is computed again")
+      ->transform(byte_count(1))
+      ->type_name("BYTES");
+  command->add_flag("--profile", options->profile, "run it, and tell the time of each step");
+  one_of(
+      line,
+      command->add_option("--format", *format, "text by default; dot is for Graphviz, html a page"),
+      {"text", "dot", "html", "json"});
+  CLI::Option* output_option =
+      command->add_option("--output", *output, "a new file; left out: standard output");
+  output_option->type_name("FILE");
+  command->add_flag("--force", options->force, "replace the file if it exists");
+  add_json(*command, line, "the same as --format json");
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra explain model lenet5\n"
+      "  fenestra explain model resnet18 --form infer --batch 1 --threads 1\n"
+      "  fenestra explain model unet --form step --batch 2 --profile --format html\n"
+      "  fenestra explain model unet --form step --batch 2 --memory-limit 16MB\n"
+      "  fenestra explain model lenet5 --form step --format dot\n"
+      "  fenestra explain model runs/lenet-digits/model.safetensors");
+  line.actions[command] = [=, &line] {
+    options->threads = given(threads_option, *threads);
+    options->output = given(output_option, *output);
+    options->form = meaning<ModelForm>(
+        *form, {{"run", ModelForm::run}, {"step", ModelForm::step}, {"infer", ModelForm::infer}});
+    options->type = meaning<graph::DataType>(
+        *type, {{"f32", graph::DataType::f32}, {"f64", graph::DataType::f64}});
+    options->format = meaning<ModelFormat>(line.json ? "json" : *format,
+                                           {{"text", ModelFormat::text},
+                                            {"dot", ModelFormat::dot},
+                                            {"html", ModelFormat::html},
+                                            {"json", ModelFormat::json}});
+    return explain_model(*options);
+  };
 }
 
 }  // namespace fenestra::cli

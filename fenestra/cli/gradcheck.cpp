@@ -7,7 +7,7 @@
 // small beside the gradient itself.
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/gradcheck.hpp>
-#include <fenestra/cli/progress.hpp>
+#include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/nn/data/loader.hpp>
@@ -316,16 +316,20 @@ ExitCode gradcheck_command(const GradcheckOptions& options) {
   }
   GradientCheck check;
   {
-    Progress progress;
+    ProgressLine line;
     check = check_network_gradients(network,
                                     data.get(),
                                     options.samples,
                                     options.directions,
                                     options.seed,
                                     [&](std::size_t done, std::size_t of) {
-                                      progress.show([&] {
-                                        return "parameter " + std::to_string(done) + " of " +
-                                               std::to_string(of);
+                                      line.show([&] {
+                                        return ProgressState{
+                                            .label = "parameter " + std::to_string(done) + "/" +
+                                                     std::to_string(of),
+                                            .part = static_cast<double>(done) /
+                                                    static_cast<double>(of),
+                                            .details = {}};
                                       });
                                     });
   }

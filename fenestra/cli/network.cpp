@@ -170,7 +170,8 @@ Network<T> load_network(const std::string& file, const std::optional<std::string
 
 template <class T>
 Network<T> load_or_make_network(const std::string& file_or_name,
-                                const std::optional<std::string>& input) {
+                                const std::optional<std::string>& input,
+                                Weights weights) {
   std::error_code ignored;
   const bool is_path = file_or_name.find('/') != std::string::npos ||
                        file_or_name.find(".safetensors") != std::string::npos;
@@ -184,7 +185,9 @@ Network<T> load_or_make_network(const std::string& file_or_name,
                      .info = {.name = entry.name},
                      .input = shape,
                      .layers = {}};
-  nn::initialise(network.model, Key(0));
+  if (weights == Weights::drawn) {
+    nn::initialise(network.model, Key(0));
+  }
   complete(network);
   return network;
 }
@@ -315,9 +318,12 @@ void require_free(const std::filesystem::path& path, bool force) {
 
 template Network<float> load_network(const std::string&, const std::optional<std::string>&);
 template Network<double> load_network(const std::string&, const std::optional<std::string>&);
-template Network<float> load_or_make_network(const std::string&, const std::optional<std::string>&);
+template Network<float> load_or_make_network(const std::string&,
+                                             const std::optional<std::string>&,
+                                             Weights);
 template Network<double> load_or_make_network(const std::string&,
-                                              const std::optional<std::string>&);
+                                              const std::optional<std::string>&,
+                                              Weights);
 template void require_fit(const Network<float>&, const nn::Dataset&);
 template void require_fit(const Network<double>&, const nn::Dataset&);
 

@@ -39,10 +39,14 @@ struct Network {
 template <class T>
 Network<T> load_network(const std::string& file, const std::optional<std::string>& input = {});
 
-/// The same, or a ready model by its name, with initial weights.
+/// What a ready model begins with: a summary needs no numbers, and they take time to draw.
+enum class Weights { drawn, zero };
+
+/// The same, or a ready model by its name.
 template <class T>
 Network<T> load_or_make_network(const std::string& file_or_name,
-                                const std::optional<std::string>& input = {});
+                                const std::optional<std::string>& input = {},
+                                Weights weights = Weights::drawn);
 
 /// The ready model; throws `unknown_model` with the nearest name.
 const nn::ModelEntry& known_model(std::string_view name);
@@ -95,9 +99,11 @@ void require_free(const std::filesystem::path& path, bool force);
 extern template Network<float> load_network(const std::string&, const std::optional<std::string>&);
 extern template Network<double> load_network(const std::string&, const std::optional<std::string>&);
 extern template Network<float> load_or_make_network(const std::string&,
-                                                    const std::optional<std::string>&);
+                                                    const std::optional<std::string>&,
+                                                    Weights);
 extern template Network<double> load_or_make_network(const std::string&,
-                                                     const std::optional<std::string>&);
+                                                     const std::optional<std::string>&,
+                                                     Weights);
 extern template void require_fit(const Network<float>&, const nn::Dataset&);
 extern template void require_fit(const Network<double>&, const nn::Dataset&);
 

@@ -127,7 +127,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .85rem; }
   .confusion { margin: .25rem; font-size: .75rem; }
   .confusion th { padding: .25rem .3rem; }
   .confusion td { min-width: 1.6rem; padding: .25rem .1rem; }
-  .confusion td.sum { font-size: .62rem; }
+  .confusion td.sum { font-size: .65rem; }
   .chart { padding: .75rem .8rem .6rem; }
 }
 @media print { pre, .chart, .card { break-inside: avoid; } }

@@ -37,7 +37,8 @@ std::string joined_names(const std::vector<std::string>& names) {
 }  // namespace
 
 ExitCode summary_command(const SummaryOptions& options) {
-  const Network<float> network = load_or_make_network<float>(options.model, options.input);
+  const Network<float> network =
+      load_or_make_network<float>(options.model, options.input, Weights::zero);
   Shape shape{options.batch};
   for (const Index extent : network.input) {
     shape.push_back(extent);

@@ -5,7 +5,6 @@ Called with the tool and with the same tool on a registry that breaks a law (bro
 Tests the command line only; what the laws and the geometry are worth is tested beside them.
 """
 
-import html.parser
 import itertools
 import json
 import os
@@ -19,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+from page import Page
 
 TOOL, BROKEN = sys.argv[1:3]
 
@@ -208,38 +209,6 @@ class Explain(ToolTest):
         ]:
             done = subprocess.run([TOOL, "explain", op, problem], capture_output=True, timeout=10)
             self.assertEqual(done.returncode, FINE)
-
-
-class Page(html.parser.HTMLParser):
-    """The tags of a page: whether they match, what is linked, what the rows say."""
-
-    VOID = {"meta", "br"}
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.ids, self.links, self.tags, self.faults = [], [], [], [], []
-        self.words = ""
-        self.feed(text)
-        self.close()
-        self.faults += [f"<{tag}> is not closed" for tag in self.open]
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.tags.append((tag, given))
-        self.ids += [given["id"]] if "id" in given else []
-        self.links += [given["href"]] if "href" in given else []
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.faults.append(f"</{tag}> at {self.getpos()}")
-
-    def handle_data(self, data):
-        self.words += data
 
 
 class ExplainModel(ToolTest):
@@ -566,7 +535,7 @@ class Errors(ToolTest):
                           ["explain", "model", "lenet5", "--threads", "0"],
                           ["explain", "model", "lenet5", "--memory-limit", "0"],
                           ["explain", "model", "lenet5", "--memory-limit", "-1"],
-                          ["explain", "model", "lenet5", "--memory-limit", "1MiB"],
+                          ["explain", "model", "lenet5", "--memory-limit", "1XiB"],
                           ["explain", "model", "lenet5", "--form", "train"],
                           ["explain", "model", "lenet5", "--dtype", "f16"],
                           ["explain", "model", "lenet5", "--format", "pdf"]]:
@@ -637,8 +606,11 @@ class Errors(ToolTest):
 
 
 class Help(ToolTest):
+    COMMANDS = [[], ["explain"], ["explain", "model"], ["check"], ["info"], ["version"], ["help"],
+                ["completion"], ["man"]]
+
     def test_the_tool_and_every_command_have_help_with_examples(self):
-        for command in [[], ["explain"], ["explain", "model"], ["check"], ["info"]]:
+        for command in self.COMMANDS:
             for flag in ["--help", "-h"]:
                 out, err = self.run_tool(*command, flag)
                 self.assertEqual(err, "")
@@ -646,7 +618,7 @@ class Help(ToolTest):
                 self.assertIn("Examples:", out)
 
     def test_every_example_of_the_help_runs(self):
-        for command in [[], ["explain"], ["explain", "model"], ["check"], ["info"]]:
+        for command in self.COMMANDS:
             out, _ = self.run_tool(*command, "--help")
             for example in re.findall(r"(?m)^  fenestra (.*)$", out):
                 if example.startswith("train ") or "runs/" in example:

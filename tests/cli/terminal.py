@@ -1,0 +1,62 @@
+"""A program in a pseudo-terminal: what it writes, and what a person sees of that."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import unicodedata
+
+
+def environment(**variables):
+    """This one without what a terminal's user sets; None removes a variable."""
+    names = ["COLUMNS", "TERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"]
+    kept = {key: value for key, value in os.environ.items() if key not in names}
+    kept.update({"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"})
+    kept.update(variables)
+    return {key: value for key, value in kept.items() if value is not None}
+
+
+def run_in_terminal(command, columns, **variables):
+    """(exit code, the text that reached the terminal) of a command whose streams are all one."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave,
+                               env=environment(**variables))
+    os.close(slave)
+    seen = b""
+    try:
+        while chunk := os.read(master, 65536):
+            seen += chunk
+    except OSError:
+        pass  # how a terminal says that its other end is closed
+    os.close(master)
+    return process.wait(), seen.decode()
+
+
+def without_colours(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def width(text):
+    """Columns, by Python's own tables."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+               for c in without_colours(text))
+
+
+def screen_lines(text):
+    """The lines that are left when returns and wipes have been obeyed, without colours."""
+    lines = []
+    for line in without_colours(text).replace("\r\n", "\n").split("\n"):
+        shown = ""
+        for piece in re.split(r"(\r|\x1b\[K)", line):
+            if piece == "\r":
+                shown = "\r" + shown.lstrip("\r")
+            elif piece == "\x1b[K":
+                shown = "" if shown.startswith("\r") else shown
+            else:
+                shown = piece if shown.startswith("\r") else shown + piece
+        lines.append(shown.lstrip("\r"))
+    return lines
