@@ -2,6 +2,8 @@
 // what is done to the values.
 #include <fenestra/nn/data/augmentation.hpp>
 
+#include <fenestra/nn/data/noise.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -46,17 +48,16 @@ Tensor<T> gathered(const Tensor<T>& x, const std::vector<Sources>& sources) {
   }
   auto y = Tensor<T>::uninitialised(shape);
   T* out = y.mutable_data();
+  const std::size_t last = sources.size() - 1;
   const auto copy = [&](const auto& self, std::size_t axis, const T* in, Index size) -> void {
-    if (axis == sources.size()) {
-      *out++ = in == nullptr ? T(0) : *in;
-      return;
-    }
     const Index inner = size / x.shape()[static_cast<int>(axis) + 1];
     for (const Index source : sources[axis]) {
-      self(self,
-           axis + 1,
-           in == nullptr || source == kOutside ? nullptr : in + source * inner,
-           inner);
+      const T* from = in == nullptr || source == kOutside ? nullptr : in + source * inner;
+      if (axis < last) {
+        self(self, axis + 1, from, inner);
+      } else {
+        *out++ = from == nullptr ? T(0) : *from;
+      }
     }
   };
   const Index plane = x.shape()[0] == 0 ? 0 : x.size() / x.shape()[0];
@@ -124,30 +125,28 @@ Plane plane_of(const Tensor<T>& x) {
   return {x.shape()[x.rank() - 2], x.shape()[x.rank() - 1]};
 }
 
+/// The largest whole number that is not above; the library's is a call for every cell.
+Index floor_of(double value) {
+  const auto whole = static_cast<Index>(value);
+  return whole - (static_cast<double>(whole) > value ? 1 : 0);
+}
+
 Tensor<float> turned_linear(const Tensor<float>& x, double degrees) {
   return turned(x, degrees, [plane = plane_of(x)](const float* values, double row, double column) {
-    const double top = std::floor(row), left = std::floor(column);
-    const double down = row - top, right = column - left;
-    double sum = 0;
-    const auto add = [&](Index i, Index j, double weight) {
-      if (weight != 0) {
-        sum += weight * static_cast<double>(plane.at(
-                            values, static_cast<Index>(top) + i, static_cast<Index>(left) + j));
-      }
-    };
-    add(0, 0, (1 - down) * (1 - right));
-    add(0, 1, (1 - down) * right);
-    add(1, 0, down * (1 - right));
-    add(1, 1, down * right);
-    return static_cast<float>(sum);
+    const Index top = floor_of(row), left = floor_of(column);
+    const auto down = static_cast<float>(row - static_cast<double>(top));
+    const auto right = static_cast<float>(column - static_cast<double>(left));
+    const float above =
+        (1 - right) * plane.at(values, top, left) + right * plane.at(values, top, left + 1);
+    const float below =
+        (1 - right) * plane.at(values, top + 1, left) + right * plane.at(values, top + 1, left + 1);
+    return (1 - down) * above + down * below;
   });
 }
 
 Tensor<Index> turned_nearest(const Tensor<Index>& x, double degrees) {
   return turned(x, degrees, [plane = plane_of(x)](const Index* values, double row, double column) {
-    return plane.at(values,
-                    static_cast<Index>(std::floor(row + 0.5)),
-                    static_cast<Index>(std::floor(column + 0.5)));
+    return plane.at(values, floor_of(row + 0.5), floor_of(column + 0.5));
   });
 }
 
@@ -249,7 +248,7 @@ bool same_spatial(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-void check(const Augmentation& how, const Shape& sample_shape) {
+void check_fits(const Augmentation& how, const Shape& sample_shape) {
   const int spatial = sample_shape.rank() - 1;
   const auto require_cells = [](const char* name, Index cells) {
     if (cells < 0 || cells > kMostCells) {
@@ -301,7 +300,7 @@ Shape augmented_shape(const Augmentation& how, const Shape& sample_shape) {
 
 Sample augment(const Sample& sample, const Augmentation& how, const Key& key) {
   const Shape& shape = sample.image.shape();
-  check(how, shape);
+  check_fits(how, shape);
   const bool has_mask = sample.mask.rank() > 0 && sample.mask.rank() == shape.rank() - 1;
   const bool moves_target = same_spatial(sample.target.shape(), shape);
   Sample result = sample;
@@ -328,11 +327,7 @@ Sample augment(const Sample& sample, const Augmentation& how, const Key& key) {
     cut_out(result.image, how.cut_out, key.fold("cut_out"));
   }
   if (how.noise > 0) {
-    const Key draws = key.fold("noise");
-    std::uint64_t position = 0;
-    for (float& value : result.image.mutable_values()) {
-      value += static_cast<float>(how.noise * draws.normal(position++));
-    }
+    add_noise(result.image.mutable_values(), how.noise, key.fold("noise"));
   }
   return result;
 }

@@ -35,7 +35,7 @@ struct Augmentation {
 
 /// Throws `invalid_extent` where a number is out of range or needs axes that samples of this shape
 /// (channels, spatial...) have not.
-FENESTRA_API void check(const Augmentation& augmentation, const Shape& sample_shape);
+FENESTRA_API void check_fits(const Augmentation& augmentation, const Shape& sample_shape);
 
 /// The shape that samples have afterwards.
 FENESTRA_API Shape augmented_shape(const Augmentation& augmentation, const Shape& sample_shape);

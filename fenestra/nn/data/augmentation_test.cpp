@@ -248,7 +248,7 @@ TEST(Augmentation, LeavesTheOriginalAlone) {
 TEST(Augmentation, RefusesWhatCannotBe) {
   const Shape picture{1, 8, 8}, signal{1, 8}, row{5};
   const auto check_code = [](const Augmentation& how, const Shape& shape) {
-    return code_of([&] { check(how, shape); });
+    return code_of([&] { check_fits(how, shape); });
   };
   EXPECT_EQ(check_code({}, row), ErrorCode::none);
   EXPECT_EQ(check_code({.noise = 1}, row), ErrorCode::none);

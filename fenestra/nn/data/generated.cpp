@@ -4,6 +4,7 @@
 #include <fenestra/nn/data/generated.hpp>
 
 #include <fenestra/base/key.hpp>
+#include <fenestra/nn/data/noise.hpp>
 
 #include <algorithm>
 #include <array>
@@ -49,15 +50,6 @@ class Draws {
   Key key_;
   std::uint64_t position_ = 0;
 };
-
-void add_noise(Tensor<float>& x, double deviation, const Key& key) {
-  if (deviation > 0) {
-    std::uint64_t position = 0;
-    for (float& value : x.mutable_values()) {
-      value += static_cast<float>(deviation * key.normal(position++));
-    }
-  }
-}
 
 // --- shapes --------------------------------------------------------------------------------------
 
@@ -164,7 +156,7 @@ class Shapes final : public Dataset {
       const Figure* figure = top_at(left + step / 2, top + step / 2);
       mask[cell] = figure == nullptr ? Index{kBackground} : figure->kind;
     }
-    add_noise(sample.image, options_.noise, key.fold("noise"));
+    add_noise(sample.image.mutable_values(), options_.noise, key.fold("noise"));
     return sample;
   }
 
@@ -215,7 +207,7 @@ class Tones final : public Dataset {
       }
       out[t] = static_cast<float>(loudness * value);
     }
-    add_noise(sample.image, options_.noise, key.fold("noise"));
+    add_noise(sample.image.mutable_values(), options_.noise, key.fold("noise"));
     return sample;
   }
 
@@ -277,7 +269,7 @@ class Volumes final : public Dataset {
         out[cell] += contains(place) ? static_cast<float>(bright / 8) : 0.0F;
       }
     }
-    add_noise(sample.image, options_.noise, key.fold("noise"));
+    add_noise(sample.image.mutable_values(), options_.noise, key.fold("noise"));
     return sample;
   }
 

@@ -256,8 +256,8 @@ Loader<T>::Loader(DatasetPtr dataset, const LoaderOptions& options)
     throw Error(ErrorCode::rank_mismatch,
                 "loader: samples = " + to_string(original) + "\n  fix: (channels, spatial...)");
   }
-  check(options.augmentation, original);
-  check(options.preprocessing, original[0]);
+  check_fits(options.augmentation, original);
+  check_fits(options.preprocessing, original[0]);
   const Shape& size = options.preprocessing.size;
   if (size.rank() > 0 && size.rank() != original.rank() - 1) {
     throw Error(ErrorCode::rank_mismatch,

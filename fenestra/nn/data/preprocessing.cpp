@@ -1,7 +1,9 @@
 // Sizes and statistics of samples, and the text in which a model file keeps them.
 #include <fenestra/nn/data/preprocessing.hpp>
 
+#include <fenestra/base/key.hpp>
 #include <fenestra/io/json.hpp>
+#include <fenestra/nn/data/permutation.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -109,7 +111,7 @@ std::string json_array(const Numbers& numbers) {
 
 }  // namespace
 
-void check(const Preprocessing& preprocessing, Index channels) {
+void check_fits(const Preprocessing& preprocessing, Index channels) {
   if (preprocessing.size.rank() > 0) {
     check_size(preprocessing.size);
   }
@@ -141,8 +143,9 @@ void normalise_into(const Preprocessing& preprocessing, const Tensor<float>& sam
     const auto channel = static_cast<std::size_t>(c);
     const T mean = static_cast<T>(preprocessing.mean.empty() ? 0 : preprocessing.mean[channel]);
     const T scale = static_cast<T>(preprocessing.scale.empty() ? 1 : preprocessing.scale[channel]);
+    const T factor = 1 / scale;  // a product is several times as quick as a quotient
     for (Index i = 0; i < cells; ++i) {
-      out[i] = (static_cast<T>(in[i]) - mean) / scale;
+      out[i] = (static_cast<T>(in[i]) - mean) * factor;
     }
     in += cells;
     out += cells;
@@ -158,7 +161,7 @@ Tensor<T> preprocess(const Preprocessing& preprocessing, const Tensor<float>& sa
         ErrorCode::rank_mismatch,
         "preprocessing: sample = " + to_string(sample.shape()) + "\n  fix: (channels, spatial...)");
   }
-  check(preprocessing, sample.shape()[0]);
+  check_fits(preprocessing, sample.shape()[0]);
   const Tensor<float> x =
       preprocessing.size.rank() > 0 ? resized(sample, preprocessing.size) : sample;
   auto y = Tensor<T>::uninitialised(x.shape());
@@ -180,9 +183,11 @@ Preprocessing normalisation_of(const Dataset& dataset, Index most) {
   // is large.
   std::vector<double> mean(channels), squares(channels);
   const Index looked_at = std::min(count, most);
+  // Any order of a dataset may have a period (every sixth of MNIST is thinner than the rest).
+  const Permutation order(Key(0).fold("statistics"), count);
   double cells_before = 0;
   for (Index n = 0; n < looked_at; ++n) {
-    const Tensor<float> x = dataset.get(n * count / looked_at).image;
+    const Tensor<float> x = dataset.get(looked_at == count ? n : order(n)).image;
     const Index cells = x.size() / x.shape()[0];
     const auto cells_now = static_cast<double>(cells);
     for (std::size_t c = 0; c < channels; ++c) {
@@ -257,7 +262,7 @@ Preprocessing preprocessing_from_json(std::string_view text, std::string_view na
   });
   reader.end();
   try {
-    check(result, static_cast<Index>(std::max(result.mean.size(), result.scale.size())));
+    check_fits(result, static_cast<Index>(std::max(result.mean.size(), result.scale.size())));
   } catch (const Error& error) {
     throw Error(ErrorCode::bad_file, std::string(name) + ": " + error.what());
   }

@@ -13,28 +13,31 @@
 namespace fenestra::nn {
 
 struct Preprocessing {
-  Shape size = {};                 ///< spatial extents to resize to; empty: as they come
-  std::vector<double> mean = {};   ///< per channel, subtracted; empty: 0
-  std::vector<double> scale = {};  ///< per channel, divided by afterwards; empty: 1
+  Shape size = {};                ///< spatial extents to resize to; empty: as they come
+  std::vector<double> mean = {};  ///< per channel, subtracted; empty: 0
+  std::vector<double> scale =
+      {};  ///< per channel, divided by afterwards (times its inverse); empty: 1
 
   friend bool operator==(const Preprocessing&, const Preprocessing&) = default;
 };
 
 /// Throws `invalid_extent` or `channel_mismatch` unless it fits samples of `channels` channels.
-FENESTRA_API void check(const Preprocessing& preprocessing, Index channels);
+FENESTRA_API void check_fits(const Preprocessing& preprocessing, Index channels);
 
 /// Resizes and normalises (channels, spatial...). T is float or double.
 template <class T>
 FENESTRA_API Tensor<T> preprocess(const Preprocessing& preprocessing, const Tensor<float>& sample);
 
-/// Only the normalisation: as many numbers as the sample has, from `out` on. `check` has passed.
+/// Only the normalisation: as many numbers as the sample has, from `out` on. `check_fits` has
+/// passed.
 template <class T>
 FENESTRA_API void normalise_into(const Preprocessing& preprocessing,
                                  const Tensor<float>& sample,
                                  T* out);
 
 /// Mean and standard deviation of every channel over the samples, each `scale` at least 1e-6 (a
-/// channel that never changes is not blown up); `most` samples, evenly spread, are looked at.
+/// channel that never changes is not blown up); at most `most` samples, the same in every call, are
+/// looked at.
 FENESTRA_API Preprocessing normalisation_of(const Dataset& dataset, Index most = 10'000);
 
 /// One line of JSON: {"size":[28,28],"mean":[0.13],"scale":[0.31]}; every number comes back to the
