@@ -317,21 +317,20 @@ ExitCode gradcheck_command(const GradcheckOptions& options) {
   GradientCheck check;
   {
     ProgressLine line;
-    check = check_network_gradients(network,
-                                    data.get(),
-                                    options.samples,
-                                    options.directions,
-                                    options.seed,
-                                    [&](std::size_t done, std::size_t of) {
-                                      line.show([&] {
-                                        return ProgressState{
-                                            .label = "parameter " + std::to_string(done) + "/" +
-                                                     std::to_string(of),
-                                            .part = static_cast<double>(done) /
-                                                    static_cast<double>(of),
-                                            .details = {}};
-                                      });
-                                    });
+    check = check_network_gradients(
+        network,
+        data.get(),
+        options.samples,
+        options.directions,
+        options.seed,
+        [&](std::size_t done, std::size_t of) {
+          line.show([&] {
+            return ProgressState{
+                .label = "parameter " + std::to_string(done) + "/" + std::to_string(of),
+                .part = static_cast<double>(done) / static_cast<double>(of),
+                .details = {}};
+          });
+        });
   }
   if (options.json) {
     Json rows = Json::array();

@@ -23,8 +23,7 @@ void add_help(CLI::App& app, CommandLine& line) {
         next = part->get_name() == word ? part : next;
       }
       if (next == nullptr) {
-        throw UsageError("there is no command \"" + path + word + "\"" +
-                         did_you_mean(word, names));
+        throw UsageError("there is no command \"" + path + word + "\"" + did_you_mean(word, names));
       }
       about = next;
       path += word + " ";

@@ -85,8 +85,7 @@ void require_command(const std::vector<std::string>& arguments, const CLI::App& 
       continue;
     }
     if (std::find(commands.begin(), commands.end(), word) == commands.end()) {
-      throw UsageError("there is no command \"" + word + "\"" +
-                       did_you_mean(word, commands));
+      throw UsageError("there is no command \"" + word + "\"" + did_you_mean(word, commands));
     }
     return;
   }
@@ -98,8 +97,7 @@ std::string unexpected_text(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
   const std::string word = rest.empty() ? "" : rest.front();
   if (!word.starts_with("-")) {
-    return "\"" + word + "\" is one word too many" +
-           did_you_mean(word, parts_of(*commands.back()));
+    return "\"" + word + "\" is one word too many" + did_you_mean(word, parts_of(*commands.back()));
   }
   std::vector<std::string> options;
   for (const CLI::App* command : commands) {
