@@ -48,14 +48,16 @@ class Choice:
         )
         self._by_name = argnames is not None
         if self._by_name:
-            self._chosen = self._listed("argnames", argnames, str, "names")
+            self._chosen: Sequence[Any] = self._listed("argnames", argnames, str, "names")
         else:
             self._chosen = self._listed("argnums", 0 if argnums is None else argnums, int, "ints")
 
-    def _listed(self, argument: str, given: Any, kind: type, kinds: str) -> list[Any]:
+    def _listed(self, argument: str, given: Any, kind: type, kinds: str) -> Sequence[Any]:
         several = [given] if isinstance(given, kind) else given
+        if isinstance(several, range) and kind is int:
+            return several  # of any length: what is too much in it is found in the call
         # No other iterable: it may be empty the second time, or have no end.
-        if not isinstance(several, (list, tuple, range)) or not all(isinstance(i, kind) for i in several):
+        if not isinstance(several, (list, tuple)) or not all(isinstance(i, kind) for i in several):
             raise TypeError(
                 f"{self._transform}: {argument} is {type(given).__name__}, needed "
                 f"{'an int' if kind is int else 'a name'} or a list of {kinds}\n"
