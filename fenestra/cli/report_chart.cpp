@@ -201,7 +201,10 @@ std::vector<double> round_ticks(double low, double high, int count) {
 }
 
 std::vector<double> round_log_ticks(double low, double high) {
-  const int first = static_cast<int>(std::floor(std::log10(std::max(low, kLeast)) + 1e-9));
+  // As far as powers of ten go, and at least one of them.
+  low = std::clamp(low, kLeast, 1 / kLeast);
+  high = std::clamp(high, 10 * low, 100 / kLeast);
+  const int first = static_cast<int>(std::floor(std::log10(low) + 1e-9));
   const int last = static_cast<int>(std::ceil(std::log10(high) - 1e-9));
   std::vector<double> ticks;
   const int decades = last - first;

@@ -47,17 +47,16 @@ Grey grey_of(const Tensor<float>& sample) {
   const std::size_t channels = static_cast<std::size_t>(sample.size()) / grey.pixels.size();
   double low = 0;
   double high = 1;
-  for (Index i = 0; i < sample.size(); ++i) {
-    const auto value = static_cast<double>(sample[i]);
+  for (const float value : sample.values()) {
     if (std::isfinite(value)) {
-      low = std::min(low, value);
-      high = std::max(high, value);
-      grey.pixels[static_cast<std::size_t>(i) % grey.pixels.size()] +=
-          value / static_cast<double>(channels);
+      low = std::min(low, static_cast<double>(value));
+      high = std::max(high, static_cast<double>(value));
     }
   }
-  for (double& pixel : grey.pixels) {
-    pixel = (pixel - low) / (high - low);
+  for (Index i = 0; i < sample.size(); ++i) {
+    const double value = std::isfinite(sample[i]) ? static_cast<double>(sample[i]) : low;
+    grey.pixels[static_cast<std::size_t>(i) % grey.pixels.size()] +=
+        (value - low) / (high - low) / static_cast<double>(channels);
   }
   return grey;
 }
@@ -103,6 +102,10 @@ std::string character(double above, double below, const Terminal& terminal) {
   }
   const double mean = (above + below) / 2;
   if (terminal.has_unicode) {
+    // An edge is worth more than a shade.
+    if (std::abs(above - below) > 0.45) {
+      return above > below ? "▀" : "▄";
+    }
     constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
     return kShades[level(mean, std::size(kShades))];
   }

@@ -23,9 +23,9 @@ struct CaptionedPicture {
 };
 
 /// Grey pictures with their captions below, as many in a row as the terminal has room for. Bright
-/// is much ink. With colours a character holds two pixels in true shades; without, shades of one
-/// average; without Unicode, letters. Larger pictures are averaged down to `most_columns`. Throws
-/// `rank_mismatch` where a sample is no picture.
+/// is much ink. With colours a character holds two pixels in true shades; without, it is a shade or
+/// a half block; without Unicode, a letter. Larger pictures are averaged down to `most_columns`.
+/// Throws `rank_mismatch` where a sample is no picture.
 std::string picture_rows(std::span<const CaptionedPicture> pictures,
                          const Terminal& terminal,
                          std::size_t most_columns = 28);

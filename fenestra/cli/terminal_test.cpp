@@ -212,7 +212,7 @@ TEST(Pictures, TakeAnyNumbersAndRefuseOtherShapes) {
   EXPECT_EQ(
       picture_rows(std::vector<CaptionedPicture>{{Tensor<float>({1, 2}, {nan, -5.0F}), "", false}},
                    plain(40)),
-      "@@\n\n");
+      "\n\n");
   EXPECT_EQ(picture_rows({}, plain(40)), "");
   EXPECT_NO_THROW(
       picture_rows(std::vector<CaptionedPicture>{{Tensor<float>({0, 3}), "", false}}, plain(40)));
