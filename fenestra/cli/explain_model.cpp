@@ -299,10 +299,10 @@ ExitCode explain_model(const ExplainModelOptions& options) {
   if (options.threads) {
     set_threads(*options.threads);
   }
-  const std::string text = explained(options.type == graph::DataType::f64
-                                         ? explained_model<double>(options)
-                                         : explained_model<float>(options),
-                                     options);
+  const std::string text =
+      explained(options.type == graph::DataType::f64 ? explained_model<double>(options)
+                                                     : explained_model<float>(options),
+                options);
   if (options.output) {
     replace_file(*options.output, {text});
   } else {

@@ -88,15 +88,14 @@ NetworkProgram<T> compile_network(const ExplainModelOptions& options) {
     }
     slot_numbers.push_back(slot.value->tensor());
     const Shape of_slot = slot.value->shape();
-    const graph::Value<T> node = slot.trained ? builder.parameter(of_slot, slot.name)
-                                              : builder.mask(of_slot, slot.name);
+    const graph::Value<T> node =
+        slot.trained ? builder.parameter(of_slot, slot.name) : builder.mask(of_slot, slot.name);
     if (slot.trained) {
       trained.push_back(node.node());
     }
     *slot.value = Value<T>(node);
   }
-  nn::Pass<T> pass =
-      is_step ? nn::Pass<T>::training(key.fold("masks")) : nn::Pass<T>::inference();
+  nn::Pass<T> pass = is_step ? nn::Pass<T>::training(key.fold("masks")) : nn::Pass<T>::inference();
   std::vector<Tensor<T>> masks;
   pass.set_mask_source([&](const nn::MaskRequest& request) {
     masks.push_back(nn::draw_mask<T>(key, request));

@@ -1,10 +1,10 @@
 // `fenestra gradcheck`: a model's gradients along random directions against difference quotients.
 //
-// A quotient with step h is wrong by truncation, which the change between h and 2h estimates, and by
-// rounding, u|loss|/h. Rectifiers and maxima have kinks: where a step crosses one, the quotient is
-// of neither side. A smaller step crosses fewer, so that smaller ones are tried where the first
-// does not agree; a gradient that is wrong agrees with none, since what is explained must stay small
-// beside the gradient itself.
+// A quotient with step h is wrong by truncation, which the change between h and 2h estimates, and
+// by rounding, u|loss|/h. Rectifiers and maxima have kinks: where a step crosses one, the quotient
+// is of neither side. A smaller step crosses fewer, so that smaller ones are tried where the first
+// does not agree; a gradient that is wrong agrees with none, since what is explained must stay
+// small beside the gradient itself.
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/gradcheck.hpp>
 #include <fenestra/cli/terminal.hpp>
@@ -130,7 +130,8 @@ GradientRow checked_direction(const MovedLoss& loss,
   for (const double factor : {1.0, 1e-1, 1e-2}) {
     // The step that balances truncation (h^2) and rounding (u/h), and smaller ones.
     const double h = std::cbrt(3 * u) * factor;
-    const double fine = (loss.along(slot, direction, h) - loss.along(slot, direction, -h)) / (2 * h);
+    const double fine =
+        (loss.along(slot, direction, h) - loss.along(slot, direction, -h)) / (2 * h);
     const double coarse =
         (loss.along(slot, direction, 2 * h) - loss.along(slot, direction, -2 * h)) / (4 * h);
     const double rounding = 64 * u * scale / h;
@@ -210,22 +211,22 @@ bool GradientCheck::agrees() const {
 }
 
 std::string GradientCheck::verdict() const {
-  const auto worst = std::max_element(
-      rows.begin(), rows.end(), [](const GradientRow& a, const GradientRow& b) {
+  const auto worst =
+      std::max_element(rows.begin(), rows.end(), [](const GradientRow& a, const GradientRow& b) {
         return excess_of(a) < excess_of(b);
       });
   if (worst == rows.end()) {
     return "gradients: the model has no parameters";
   }
-  const auto differing = std::count_if(
-      rows.begin(), rows.end(), [](const GradientRow& row) { return !row.agrees; });
+  const auto differing =
+      std::count_if(rows.begin(), rows.end(), [](const GradientRow& row) { return !row.agrees; });
   const std::string at = worst->parameter + ": " + short_number(worst->analytic) +
                          " by the chain rule, " + short_number(worst->numeric) + " by differences";
-  return agrees() ? "gradients agree with difference quotients in all " +
-                        std::to_string(rows.size()) + " parameters (" + grouped(numbers) +
-                        " numbers); the farthest is " + at
-                  : "gradients DIFFER from difference quotients in " + std::to_string(differing) +
-                        " of " + std::to_string(rows.size()) + " parameters; the farthest is " + at;
+  return agrees()
+             ? "gradients agree with difference quotients in all " + std::to_string(rows.size()) +
+                   " parameters (" + grouped(numbers) + " numbers); the farthest is " + at
+             : "gradients DIFFER from difference quotients in " + std::to_string(differing) +
+                   " of " + std::to_string(rows.size()) + " parameters; the farthest is " + at;
 }
 
 GradientCheck check_gradients(const nn::Layer<double>& model,
@@ -238,7 +239,8 @@ GradientCheck check_gradients(const nn::Layer<double>& model,
   const Key key(seed);
   const MovedLoss loss(model, x, target, loss_text, key.fold("masks"));
   const auto [gradients, at_rest] = analytic_gradients(loss);
-  GradientCheck result{.rows = {}, .directions = directions, .samples = x.shape()[0], .loss = at_rest};
+  GradientCheck result{
+      .rows = {}, .directions = directions, .samples = x.shape()[0], .loss = at_rest};
   std::size_t next = 0;
   for (std::size_t slot = 0; slot < loss.slots().size(); ++slot) {
     if (!loss.slots()[slot].trained) {
@@ -249,8 +251,8 @@ GradientCheck check_gradients(const nn::Layer<double>& model,
     std::optional<GradientRow> worst;
     for (Index i = 0; i < directions; ++i) {
       const Key own = key.fold(loss.slots()[slot].name).fold(static_cast<std::uint64_t>(i));
-      const GradientRow row = checked_direction(
-          loss, slot, gradient, unit_direction(gradient.shape(), own), at_rest);
+      const GradientRow row =
+          checked_direction(loss, slot, gradient, unit_direction(gradient.shape(), own), at_rest);
       if (!worst || !(excess_of(row) <= excess_of(*worst))) {
         worst = row;
       }
@@ -315,21 +317,20 @@ ExitCode gradcheck_command(const GradcheckOptions& options) {
   GradientCheck check;
   {
     ProgressLine line;
-    check = check_network_gradients(network,
-                                    data.get(),
-                                    options.samples,
-                                    options.directions,
-                                    options.seed,
-                                    [&](std::size_t done, std::size_t of) {
-                                      line.show([&] {
-                                        return ProgressState{
-                                            .label = "parameter " + std::to_string(done) + "/" +
-                                                     std::to_string(of),
-                                            .part = static_cast<double>(done) /
-                                                    static_cast<double>(of),
-                                            .details = {}};
-                                      });
-                                    });
+    check = check_network_gradients(
+        network,
+        data.get(),
+        options.samples,
+        options.directions,
+        options.seed,
+        [&](std::size_t done, std::size_t of) {
+          line.show([&] {
+            return ProgressState{
+                .label = "parameter " + std::to_string(done) + "/" + std::to_string(of),
+                .part = static_cast<double>(done) / static_cast<double>(of),
+                .details = {}};
+          });
+        });
   }
   if (options.json) {
     Json rows = Json::array();

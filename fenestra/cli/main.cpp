@@ -85,8 +85,7 @@ void require_command(const std::vector<std::string>& arguments, const CLI::App& 
       continue;
     }
     if (std::find(commands.begin(), commands.end(), word) == commands.end()) {
-      throw UsageError("there is no command \"" + word + "\"" +
-                       did_you_mean(word, commands));
+      throw UsageError("there is no command \"" + word + "\"" + did_you_mean(word, commands));
     }
     return;
   }
@@ -98,8 +97,7 @@ std::string unexpected_text(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(true);
   const std::string word = rest.empty() ? "" : rest.front();
   if (!word.starts_with("-")) {
-    return "\"" + word + "\" is one word too many" +
-           did_you_mean(word, parts_of(*commands.back()));
+    return "\"" + word + "\" is one word too many" + did_you_mean(word, parts_of(*commands.back()));
   }
   std::vector<std::string> options;
   for (const CLI::App* command : commands) {
@@ -132,7 +130,8 @@ int run(int argc, char** argv) {
     // What was typed works again, in the commands that are suggested.
     program_name() = argv[0];
   }
-  CLI::App app("Networks of sliding windows: train and use them, see what their operators compute.");
+  CLI::App app(
+      "Networks of sliding windows: train and use them, see what their operators compute.");
   app.name("fenestra");
   app.get_formatter()->column_width(28);
   app.set_help_flag("-h,--help", "print this help");

@@ -70,7 +70,7 @@ template <class T>
 void complete(Network<T>& network) {
   network.layers = nn::summary(network.model, batch_of_one(network.input));
   const Shape& output = network.layers.output;
-  network.task = output.rank() <= 2               ? nn::Task::classification
+  network.task = output.rank() <= 2                ? nn::Task::classification
                  : network.info.classes.size() > 0 ? nn::Task::segmentation
                                                    : nn::Task::reconstruction;
   const Index scores = output.rank() >= 2 ? output[1] : 0;
@@ -91,8 +91,9 @@ const nn::ModelEntry& known_model(std::string_view name) {
     }
   }
   const std::vector<std::string> names = nn::model_names();
-  throw Error(ErrorCode::unknown_model,
-              unknown_name("model", name, std::vector<std::string_view>(names.begin(), names.end())));
+  throw Error(
+      ErrorCode::unknown_model,
+      unknown_name("model", name, std::vector<std::string_view>(names.begin(), names.end())));
 }
 
 Shape parse_extents(std::string_view text, std::string_view what) {
@@ -213,14 +214,15 @@ void require_fit(const Network<T>& network, const nn::Dataset& data) {
   const std::string both = data.info().name + " has " + sample_words(data.sample_shape()) + "; " +
                            network.name + " takes " + sample_words(network.input);
   if (data.sample_shape().rank() != network.input.rank()) {
-    throw Error(ErrorCode::rank_mismatch,
-                both + "\n  fix: data of " +
-                    std::string(kind_of_samples(network.input.rank() - 1)));
+    throw Error(
+        ErrorCode::rank_mismatch,
+        both + "\n  fix: data of " + std::string(kind_of_samples(network.input.rank() - 1)));
   }
   if (data.sample_shape()[0] != network.input[0]) {
     throw Error(ErrorCode::channel_mismatch,
-                both + "\n  fix: data with as many channels; only pictures of folders are "
-                       "converted (folder:PATH)");
+                both +
+                    "\n  fix: data with as many channels; only pictures of folders are "
+                    "converted (folder:PATH)");
   }
   const Shape size = spatial(data.sample_shape());
   if (network.info.preprocessing.size.rank() == 0 && size != spatial(network.input)) {
@@ -246,8 +248,8 @@ void require_fit(const Network<T>& network, const nn::Dataset& data) {
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (data.classes()[i] != own[i]) {
       throw Error(ErrorCode::shape_mismatch,
-                  data.info().name + ": class " + std::to_string(i) + " is \"" +
-                      data.classes()[i] + "\"; " + network.name + " has \"" + own[i] +
+                  data.info().name + ": class " + std::to_string(i) + " is \"" + data.classes()[i] +
+                      "\"; " + network.name + " has \"" + own[i] +
                       "\" there\n  fix: data with the same classes in the same order");
     }
   }

@@ -71,7 +71,10 @@ struct DataSource {
 };
 /// A part of the data for a network of that task and input: pictures of folders are read in that
 /// size and number of channels, and classes are left out where pictures are to be drawn again.
-nn::DatasetPtr open_for(const DataSource& source, nn::Split split, nn::Task task, const Shape& input);
+nn::DatasetPtr open_for(const DataSource& source,
+                        nn::Split split,
+                        nn::Task task,
+                        const Shape& input);
 
 /// Throws unless samples, channels and classes of the data are those of the network.
 template <class T>

@@ -31,8 +31,8 @@ CLI::Validator real_number(const std::string& what, const Fits& fits) {
 std::string model_list() {
   std::string text;
   for (const nn::ModelEntry& entry : nn::model_entries()) {
-    text += "  " + entry.name + std::string(20 - std::min<std::size_t>(19, entry.name.size()), ' ') +
-            entry.text + "\n";
+    text += "  " + entry.name +
+            std::string(20 - std::min<std::size_t>(19, entry.name.size()), ' ') + entry.text + "\n";
   }
   return text;
 }
@@ -156,7 +156,8 @@ void add_eval(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("eval", "How good a model file is on held-out data");
   command->add_option("file", o->file, "a model file or checkpoint")->required()->type_name("FILE");
   command->add_option("--data", o->data, "as for train")->required()->type_name("DATA");
-  command->add_option("--input", o->input, "what the model takes, if the file does not say: 1x28x28")
+  command
+      ->add_option("--input", o->input, "what the model takes, if the file does not say: 1x28x28")
       ->type_name("SHAPE");
   command->add_option("--batch", o->batch, "samples at once, 64 by default")
       ->check(whole_number<Index>(1))
@@ -173,8 +174,9 @@ void add_eval(CLI::App& app, CommandLine& line) {
       ->type_name("N");
   command->add_flag("--train-part", o->training_part, "on the part that is learnt from instead");
   add_json(*command, line);
-  command->footer("\nExamples:\n"
-                  "  fenestra eval runs/lenet-digits/model.safetensors --data digits");
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra eval runs/lenet-digits/model.safetensors --data digits");
   line.actions[command] = [o, &line] {
     o->json = line.json;
     return evaluate_command(*o);
@@ -201,10 +203,11 @@ void add_run(CLI::App& app, CommandLine& line) {
       ->type_name("N");
   command->add_flag("--force", o->force, "replace the output if it exists");
   add_json(*command, line);
-  command->footer("\nExamples:\n"
-                  "  fenestra run runs/lenet-digits/model.safetensors picture.png --top 5\n"
-                  "  fenestra run runs/unet-shapes/model.safetensors photo.png --output mask.png\n"
-                  "  fenestra run runs/lenet-digits/model.safetensors folder --json");
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra run runs/lenet-digits/model.safetensors picture.png --top 5\n"
+      "  fenestra run runs/unet-shapes/model.safetensors photo.png --output mask.png\n"
+      "  fenestra run runs/lenet-digits/model.safetensors folder --json");
   line.actions[command] = [o, &line] {
     o->json = line.json;
     return run_command(*o);
@@ -222,9 +225,10 @@ void add_summary(CLI::App& app, CommandLine& line) {
       ->check(whole_number<Index>(1))
       ->type_name("N");
   add_json(*command, line);
-  command->footer("\nExamples:\n"
-                  "  fenestra summary mobilenet_v2\n"
-                  "  fenestra summary runs/lenet-digits/model.safetensors");
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra summary mobilenet_v2\n"
+      "  fenestra summary runs/lenet-digits/model.safetensors");
   line.actions[command] = [o, &line] {
     o->json = line.json;
     return summary_command(*o);
@@ -238,7 +242,8 @@ void add_gradcheck(CLI::App& app, CommandLine& line) {
   command->add_option("model", o->file, "a model file, or the name of a ready model")
       ->required()
       ->type_name("FILE|MODEL");
-  command->add_option("--data", o->data, "samples to take; left out: drawn ones")->type_name("DATA");
+  command->add_option("--data", o->data, "samples to take; left out: drawn ones")
+      ->type_name("DATA");
   command->add_option("--input", o->input, "of one sample: 3x32x32")->type_name("SHAPE");
   command->add_option("--samples", o->samples, "how many, 4 by default")
       ->check(whole_number<Index>(1))
@@ -250,10 +255,11 @@ void add_gradcheck(CLI::App& app, CommandLine& line) {
       ->check(whole_number<std::uint64_t>(0))
       ->type_name("S");
   add_json(*command, line);
-  command->footer("\nExamples:\n"
-                  "  fenestra gradcheck runs/lenet-digits/model.safetensors --data digits\n"
-                  "  fenestra gradcheck mobilenet_v2 --input 3x32x32\n"
-                  "\nExit code 1: gradients differ.");
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra gradcheck runs/lenet-digits/model.safetensors --data digits\n"
+      "  fenestra gradcheck mobilenet_v2 --input 3x32x32\n"
+      "\nExit code 1: gradients differ.");
   line.actions[command] = [o, &line] {
     o->json = line.json;
     return gradcheck_command(*o);

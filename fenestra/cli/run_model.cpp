@@ -62,7 +62,8 @@ Item picture_item(const fs::path& path, const Shape& input) {
               file + ": an array " + to_string(shape) + "; the model takes " + to_string(input) +
                   ", " + sample_words(input) +
                   "\n  fix: (channels, spatial...) or (samples, channels, spatial...) with " +
-                  std::to_string(input[0]) + " channels; spatial extents are resized where the "
+                  std::to_string(input[0]) +
+                  " channels; spatial extents are resized where the "
                   "model says a size");
 }
 
@@ -140,7 +141,8 @@ std::vector<Item> items_of(const std::string& text, const Network<float>& networ
 }
 
 /// Scores of all items, each (scores...) without the axis of samples.
-std::vector<Tensor<float>> scores_of(const Network<float>& network, const std::vector<Item>& items) {
+std::vector<Tensor<float>> scores_of(const Network<float>& network,
+                                     const std::vector<Item>& items) {
   nn::Trainer<nn::Layer<float>> runner(network.model);
   std::vector<Tensor<float>> results;
   for (std::size_t begin = 0; begin < items.size();) {
@@ -148,8 +150,8 @@ std::vector<Tensor<float>> scores_of(const Network<float>& network, const std::v
     // Samples of one size go together.
     while (begin + prepared.size() < items.size() &&
            prepared.size() < static_cast<std::size_t>(kAtOnce)) {
-      Tensor<float> one = nn::preprocess<float>(network.info.preprocessing,
-                                                items[begin + prepared.size()].sample);
+      Tensor<float> one =
+          nn::preprocess<float>(network.info.preprocessing, items[begin + prepared.size()].sample);
       if (!prepared.empty() && one.shape() != prepared[0].shape()) {
         break;
       }
@@ -236,9 +238,7 @@ Tensor<T> stacked(const std::vector<Tensor<T>>& each, const std::string& file) {
   return all;
 }
 
-void write_results(const fs::path& path,
-                   nn::Task task,
-                   const std::vector<Tensor<float>>& scores) {
+void write_results(const fs::path& path, nn::Task task, const std::vector<Tensor<float>>& scores) {
   if (path.extension() == ".png") {
     if (scores.size() != 1 || task == nn::Task::classification || scores[0].rank() != 3) {
       throw UsageError("--output: a .png is for one mask or one picture; .npy takes all results");
@@ -299,7 +299,8 @@ Said said_mask(const Network<float>& network, const Tensor<float>& scores) {
     if (cells[i] > 0) {
       said.words.push_back(
           name + "  " +
-          decimal(100 * static_cast<double>(cells[i]) / static_cast<double>(mask.size()), 1) + " %");
+          decimal(100 * static_cast<double>(cells[i]) / static_cast<double>(mask.size()), 1) +
+          " %");
     }
   }
   return said;
@@ -307,10 +308,9 @@ Said said_mask(const Network<float>& network, const Tensor<float>& scores) {
 
 Said said_numbers(const Network<float>& network, const Item& item, const Tensor<float>& scores) {
   const Tensor<float> picture = drawn(scores);
-  const Tensor<float> target =
-      network.info.preprocessing.size.rank() > 0
-          ? nn::resized(item.sample, network.info.preprocessing.size)
-          : item.sample;
+  const Tensor<float> target = network.info.preprocessing.size.rank() > 0
+                                   ? nn::resized(item.sample, network.info.preprocessing.size)
+                                   : item.sample;
   if (target.shape() != picture.shape()) {
     return {.words = {extents(picture.shape())}, .json = {{"shape", shape_json(picture.shape())}}};
   }
@@ -338,11 +338,10 @@ ExitCode run_command(const RunOptions& options) {
   std::vector<std::vector<std::string>> table;
   Json results = Json::array();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    Said said = network.task == nn::Task::classification
-                    ? said_classes_of(network, scores[i], options.top)
-                : network.task == nn::Task::segmentation
-                    ? said_mask(network, scores[i])
-                    : said_numbers(network, items[i], scores[i]);
+    Said said =
+        network.task == nn::Task::classification ? said_classes_of(network, scores[i], options.top)
+        : network.task == nn::Task::segmentation ? said_mask(network, scores[i])
+                                                 : said_numbers(network, items[i], scores[i]);
     std::vector<std::string> row{items[i].name};
     row.insert(row.end(), said.words.begin(), said.words.end());
     table.push_back(std::move(row));
@@ -364,7 +363,8 @@ ExitCode run_command(const RunOptions& options) {
                 {"results", std::move(results)}});
     return fine;
   }
-  std::cout << table_text(table, {.align = {}}, terminal_of(Stream::out)) << "(" << prepared << ")\n";
+  std::cout << table_text(table, {.align = {}}, terminal_of(Stream::out)) << "(" << prepared
+            << ")\n";
   if (options.output) {
     std::cout << "written: " << *options.output << "\n";
   }

@@ -10,7 +10,7 @@ namespace fenestra::cli {
 
 struct RunOptions {
   std::string file;
-  std::string input;  ///< a picture, a folder of pictures, an .npy file
+  std::string input;                       ///< a picture, a folder of pictures, an .npy file
   std::optional<std::string> sample = {};  ///< "1x28x28", for model files that do not say it
   std::optional<std::string> output = {};  ///< .png of one picture, .npy of all
   std::optional<int> threads = {};

@@ -13,8 +13,8 @@ namespace fenestra::cli {
 namespace {
 
 constexpr std::size_t kMistakes = 12;
-constexpr std::size_t kPairs = 6;      ///< masks and reconstructions that are shown
-constexpr std::size_t kLayers = 8;     ///< whose maps are shown
+constexpr std::size_t kPairs = 6;   ///< masks and reconstructions that are shown
+constexpr std::size_t kLayers = 8;  ///< whose maps are shown
 constexpr std::size_t kSaliencies = 4;
 constexpr Index kBatch = 64;
 
@@ -81,7 +81,9 @@ void add_batch(TrainingReport& report,
   }
 }
 
-void add_feature_maps(TrainingReport& report, const nn::Layer<float>& model, const Tensor<float>& x) {
+void add_feature_maps(TrainingReport& report,
+                      const nn::Layer<float>& model,
+                      const Tensor<float>& x) {
   std::vector<FeatureMaps> all;
   nn::Pass<float> pass = nn::Pass<float>::inference();
   pass.set_observer([&](const nn::LayerCall<float>& call) {
@@ -143,9 +145,10 @@ void add_samples(TrainingReport& report,
       break;
     }
   }
-  std::stable_sort(report.mistakes.begin(),
-                   report.mistakes.end(),
-                   [](const Mistake& a, const Mistake& b) { return a.probability > b.probability; });
+  std::stable_sort(
+      report.mistakes.begin(), report.mistakes.end(), [](const Mistake& a, const Mistake& b) {
+        return a.probability > b.probability;
+      });
   report.mistakes.resize(std::min(report.mistakes.size(), kMistakes));
 
   nn::Layer<float> copy = model;

@@ -88,11 +88,11 @@ ExitCode summary_command(const SummaryOptions& options) {
       facts.push_back({std::string(key), found->second});
     }
   }
-  facts.push_back({"parameters",
-                   grouped(summary.parameters) +
-                       (summary.buffers > 0
-                            ? ", and " + grouped(summary.buffers) + " numbers in buffers"
-                            : "")});
+  facts.push_back(
+      {"parameters",
+       grouped(summary.parameters) +
+           (summary.buffers > 0 ? ", and " + grouped(summary.buffers) + " numbers in buffers"
+                                : "")});
   std::cout << table_text(facts, {.align = {}}, terminal) << "\n"
             << summary_table(summary, terminal);
   return fine;

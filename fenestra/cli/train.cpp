@@ -1,7 +1,7 @@
 // `fenestra train`: a ready model on data, from the summary to the report.
 //
-// The run is in one folder: checkpoint.safetensors (all that is needed to go on), model.safetensors,
-// report.html, and one sample to try the model on.
+// The run is in one folder: checkpoint.safetensors (all that is needed to go on),
+// model.safetensors, report.html, and one sample to try the model on.
 #include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
@@ -151,8 +151,8 @@ void require_task(const nn::ModelEntry& model, const nn::Dataset& data) {
       }
     }
     throw Error(ErrorCode::bad_problem,
-                model.name + " does " + std::string(nn::task_name(task)) + "; " +
-                    data.info().name + " is for " + std::string(nn::task_name(data.task())) +
+                model.name + " does " + std::string(nn::task_name(task)) + "; " + data.info().name +
+                    " is for " + std::string(nn::task_name(data.task())) +
                     "\n  fix: " + (others.empty() ? "other data" : "another model: " + others));
   }
 }
@@ -221,13 +221,11 @@ Run make_run(const TrainOptions& options, const RunFolder& files) {
 }
 
 nn::Layer<float> initial_model(const Run& run) {
-  nn::Layer<float> model =
-      nn::make_model<float>(run.settings.model,
-                            {.classes = run.task == nn::Task::reconstruction
-                                            ? run.input[0]
-                                            : run.train->class_count(),
-                             .channels = run.input[0],
-                             .width = run.settings.width});
+  nn::Layer<float> model = nn::make_model<float>(
+      run.settings.model,
+      {.classes = run.task == nn::Task::reconstruction ? run.input[0] : run.train->class_count(),
+       .channels = run.input[0],
+       .width = run.settings.width});
   nn::initialise(model, Key(run.settings.seed).fold("weights"));
   return model;
 }
@@ -256,7 +254,8 @@ std::vector<EpochRow> history_of(const std::string& text) {
       const auto number = [&](std::size_t i) {
         return row[i].is_number() ? row[i].get<double>() : kUnknown;
       };
-      history.push_back({row[0].get<Index>(), number(1), number(2), number(3), number(4), number(5)});
+      history.push_back(
+          {row[0].get<Index>(), number(1), number(2), number(3), number(4), number(5)});
     }
   }
   return history;
@@ -300,11 +299,9 @@ std::string drawn_samples(const Run& run, nn::Trainer<nn::Layer<float>>& trainer
   for (Index i = 0; i < count; ++i) {
     which.push_back(i);
   }
-  nn::Loader<float> loader(nn::subset(run.test, which),
-                           {.batch = count,
-                            .shuffle = false,
-                            .prefetch = 0,
-                            .preprocessing = run.preprocessing});
+  nn::Loader<float> loader(
+      nn::subset(run.test, which),
+      {.batch = count, .shuffle = false, .prefetch = 0, .preprocessing = run.preprocessing});
   const nn::Batch<float> batch = *loader.next();
   const Tensor<float> scores = trainer.predict(batch.inputs);
   const Index classes = scores.shape()[1];
@@ -317,10 +314,9 @@ std::string drawn_samples(const Run& run, nn::Trainer<nn::Layer<float>>& trainer
     const bool is_wrong = said != sample.label;
     pictures.push_back(
         {.sample = sample.image,
-         .caption = is_wrong ? name + " not " +
-                                   run.info.classes[static_cast<std::size_t>(sample.label)]
-                             : name + " " +
-                                   decimal(100 * p[static_cast<std::size_t>(said)], 0) + "%",
+         .caption = is_wrong
+                        ? name + " not " + run.info.classes[static_cast<std::size_t>(sample.label)]
+                        : name + " " + decimal(100 * p[static_cast<std::size_t>(said)], 0) + "%",
          .is_wrong = is_wrong});
   }
   return picture_rows(pictures, terminal_of(Stream::out), 16);
@@ -357,9 +353,10 @@ ExitCode train(const TrainOptions& options) {
                             .seed = settings.seed,
                             .augmentation = nn::parse_augmentation(settings.augmentation),
                             .preprocessing = run.preprocessing});
-  nn::Loader<float> held_out(
-      run.test,
-      {.batch = std::min<Index>(64, run.test->size()), .shuffle = false, .preprocessing = run.preprocessing});
+  nn::Loader<float> held_out(run.test,
+                             {.batch = std::min<Index>(64, run.test->size()),
+                              .shuffle = false,
+                              .preprocessing = run.preprocessing});
 
   std::vector<EpochRow> history;
   trainer.metadata() = nn::model_metadata(trainer.model(), run.info);
@@ -454,7 +451,8 @@ ExitCode train(const TrainOptions& options) {
   }
   if (interrupted) {
     save();
-    std::vector<std::string> words{program_name(), "train", settings.model, "--data", settings.data};
+    std::vector<std::string> words{
+        program_name(), "train", settings.model, "--data", settings.data};
     if (options.output) {
       words.insert(words.end(), {"--output", *options.output});
     }
@@ -484,8 +482,8 @@ ExitCode train(const TrainOptions& options) {
   if (keeps_best) {
     nn::load_weights(files.best(), trained);
   }
-  nn::Trainer<nn::Layer<float>> deployed(
-      trained, {.loss = settings.loss, .compiled = !options.eager});
+  nn::Trainer<nn::Layer<float>> deployed(trained,
+                                         {.loss = settings.loss, .compiled = !options.eager});
   const nn::Evaluation evaluation =
       watch.timed(&TrainCosts::evaluation, [&] { return deployed.evaluate(held_out); });
   nn::ModelInfo info = run.info;
@@ -519,12 +517,9 @@ ExitCode train(const TrainOptions& options) {
   if (evaluation.confusion) {
     report.confusion = evaluation.confusion->counts();
   }
-  add_samples(report,
-              trained,
-              run.task,
-              *run.test,
-              run.preprocessing,
-              [&](const Tensor<float>& x) { return deployed.predict(x); });
+  add_samples(report, trained, run.task, *run.test, run.preprocessing, [&](const Tensor<float>& x) {
+    return deployed.predict(x);
+  });
   report.costs = watch.cost_rows();
   report.peak_bytes = peak_memory();
   report.environment = {.version = std::string(version),
@@ -567,9 +562,8 @@ ExitCode train(const TrainOptions& options) {
                           {"report", report_file.string()},
                           {"time", time_text(watch.seconds())}},
                          0)
-              << "\nTry next:\n  "
-              << shell_line({tool, "run", model_file, sample_file.string()}) << "\n  "
-              << shell_line({tool, "eval", model_file, "--data", settings.data}) << "\n  "
+              << "\nTry next:\n  " << shell_line({tool, "run", model_file, sample_file.string()})
+              << "\n  " << shell_line({tool, "eval", model_file, "--data", settings.data}) << "\n  "
               << shell_line({tool, "explain", "model", model_file}) << "\n";
   }
   return gradients && !gradients->agrees() ? law_broken : fine;

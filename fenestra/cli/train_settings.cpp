@@ -36,8 +36,9 @@ constexpr std::array<SizeRule, 8> kSizeRules = {{
 }};
 
 Shape chosen_size(const nn::ModelEntry& model, const Shape& sample) {
-  const auto rule = std::find_if(
-      kSizeRules.begin(), kSizeRules.end(), [&](const SizeRule& r) { return r.model == model.name; });
+  const auto rule = std::find_if(kSizeRules.begin(), kSizeRules.end(), [&](const SizeRule& r) {
+    return r.model == model.name;
+  });
   const Shape own = spatial(sample);
   if (rule == kSizeRules.end()) {
     return own;
@@ -88,8 +89,8 @@ std::string number_words(double number) {
 std::string optimiser_text(const TrainOptions& options) {
   nn::OptimiserOptions said;
   said.rate = options.rate;
-  if (!options.rate && (!options.optimiser || *options.optimiser == "adamw" ||
-                        *options.optimiser == "adam")) {
+  if (!options.rate &&
+      (!options.optimiser || *options.optimiser == "adamw" || *options.optimiser == "adam")) {
     said.rate = 0.002;
   }
   return nn::Optimiser<float>::make(options.optimiser.value_or("adamw"), said).text();

@@ -53,19 +53,22 @@ void TrainWatch::step(const nn::StepResult& step) {
     const double each = counted_ > 0 ? step_seconds_ / static_cast<double>(counted_) : step.seconds;
     std::string details = "loss " + decimal(epoch_loss_ / static_cast<double>(epoch_samples_), 4);
     if (epoch_labels_ > 0) {
-      details += "  " +
-                 decimal(100 * static_cast<double>(epoch_correct_) /
-                             static_cast<double>(epoch_labels_),
-                         1) +
-                 " %";
+      details +=
+          "  " +
+          decimal(100 * static_cast<double>(epoch_correct_) / static_cast<double>(epoch_labels_),
+                  1) +
+          " %";
     }
-    details += "  " + time_text(each * static_cast<double>(std::max<Index>(0, total - at))) + " left";
-    details += "  " + grouped(static_cast<Index>(static_cast<double>(step.samples) /
-                                                 std::max(each, 1e-9))) +
-               " samples/s";
+    details +=
+        "  " + time_text(each * static_cast<double>(std::max<Index>(0, total - at))) + " left";
+    details +=
+        "  " +
+        grouped(static_cast<Index>(static_cast<double>(step.samples) / std::max(each, 1e-9))) +
+        " samples/s";
     return ProgressState{
-        .label = "epoch " + std::to_string(std::min(options_.epochs, step.step / options_.batches + 1)) +
-                 "/" + std::to_string(options_.epochs),
+        .label = "epoch " +
+                 std::to_string(std::min(options_.epochs, step.step / options_.batches + 1)) + "/" +
+                 std::to_string(options_.epochs),
         .part = static_cast<double>(at) / static_cast<double>(std::max<Index>(1, total)),
         .details = std::move(details)};
   });
@@ -100,13 +103,13 @@ EpochRow TrainWatch::epoch(const nn::EpochResult& epoch) {
                      {"best", epoch.is_best}});
   } else {
     line_.clear();
-    std::string text = "epoch " + std::to_string(row.epoch) + "/" + std::to_string(options_.epochs) +
-                       "  loss " + decimal(row.training_loss, 4);
+    std::string text = "epoch " + std::to_string(row.epoch) + "/" +
+                       std::to_string(options_.epochs) + "  loss " + decimal(row.training_loss, 4);
     if (epoch.labels > 0) {
-      text += "  right " + decimal(100 * static_cast<double>(epoch.correct) /
-                                       static_cast<double>(epoch.labels),
-                                   2) +
-              " %";
+      text +=
+          "  right " +
+          decimal(100 * static_cast<double>(epoch.correct) / static_cast<double>(epoch.labels), 2) +
+          " %";
     }
     if (epoch.validation) {
       text += "  held out: loss " + decimal(row.validation_loss, 4);
@@ -139,8 +142,8 @@ bool TrainWatch::wants_checkpoint() const {
 double TrainWatch::seconds() const { return seconds_between(begin_, Clock::now()); }
 
 std::vector<CostRow> TrainWatch::cost_rows() const {
-  const double known = costs_.steps + costs_.programs + costs_.evaluation + costs_.checkpoints +
-                       costs_.gradients;
+  const double known =
+      costs_.steps + costs_.programs + costs_.evaluation + costs_.checkpoints + costs_.gradients;
   std::vector<CostRow> rows;
   const auto add = [&](const char* name, double seconds) {
     if (seconds > 0) {
@@ -180,17 +183,13 @@ std::string summary_table(const nn::Summary& summary, const Terminal& terminal) 
                   grouped(summary.parameters),
                   grouped(summary.multiply_adds),
                   ""});
-  return table_text(rows,
-                    {.align = {Align::left,
-                               Align::left,
-                               Align::left,
-                               Align::right,
-                               Align::right,
-                               Align::right},
-                     .has_header = true,
-                     .has_footer = true,
-                     .indent = 0},
-                    terminal);
+  return table_text(
+      rows,
+      {.align = {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},
+       .has_header = true,
+       .has_footer = true,
+       .indent = 0},
+      terminal);
 }
 
 void print_json_line(const Json& json) {
