@@ -98,7 +98,8 @@ graph::Report report_of(const ExplainModelOptions& options,
 template <class Model, class T>
 Explained explained_builtin(const ExplainModelOptions& options) {
   Random random(1);
-  const std::vector<Tensor<T>> parameters = Model::template initial<T>(random);
+  // A step writes them.
+  std::vector<Tensor<T>> parameters = Model::template initial<T>(random);
   const Program<T> program = compiled<Model, T>(options, parameters);
   const auto x = nn::uniform<T>(Model::input(options.batch), random, 1.0);
   const auto targets = nn::random_targets<Model, T>(options.batch, random);

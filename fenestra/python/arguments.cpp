@@ -26,7 +26,20 @@ constexpr std::string_view kCommon =
     "axis: an axis, several, or None for all; negative ones count from the last.\n"
     "keepdims: True keeps the axes, with extent 1.\n"
     "reduction: 'mean' or 'sum' of all losses, or 'none' for each by itself.\n"
-    "eps: what is added to the variance before its root is taken.\n";
+    "eps: what is added to the variance before its root is taken.\n"
+    "indices: whole numbers, places along the axis.\n"
+    "correction: what is taken off the number of elements before it divides; 1 for samples of a "
+    "larger whole.\n"
+    "condition: True or not 0 where the first is taken; truth values or numbers.\n"
+    "reverse: True sums from the end.\n"
+    "letters: one letter for each axis of each operand, and of the result after '->'.\n"
+    "alpha: how deep the function goes for negative numbers.\n"
+    "start_axis: the first axis that is joined.\n"
+    "end_axis: the last axis that is joined.\n"
+    "descending: True puts the largest first.\n"
+    "parts: the number of equal parts, or a list of their extents.\n"
+    "k: how many are taken.\n"
+    "largest: False takes the smallest ones.\n";
 
 }  // namespace
 

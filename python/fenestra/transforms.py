@@ -323,6 +323,10 @@ def jacfwd(
 def hessian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
     """The second derivatives of f, which returns a single element, by one argument: forward over reverse.
 
+    Arguments:
+        f: a function that returns a single element.
+        argnum: the place of the argument to differentiate by.
+
     >>> fn.hessian(lambda x: fn.sum(x ** 3))(fn.tensor([1., 2.]))
     Tensor([[ 6.,  0.],
             [ 0., 12.]], dtype=float64)
@@ -341,6 +345,12 @@ def custom_vjp(
     argument. An argument that has no tensors gets None. backward is made of functions of this module,
     so it is differentiated in its turn: in grad of grad, in forward mode, under vmap and in programs.
     f returns one tensor.
+
+    Arguments:
+        f: what is computed.
+        forward: f's result and what backward needs.
+        backward: of what forward kept and the cotangent of the result, the cotangents of the
+            arguments.
 
     >>> step = fn.custom_vjp(fn.round, lambda x: (fn.round(x), None), lambda _, y_bar: y_bar)
     >>> fn.value_and_grad(lambda x: step(x) * x)(fn.tensor(1.75))
@@ -367,7 +377,7 @@ def custom_vjp(
                     "custom_vjp: forward returned no pair of a tensor and residuals\n"
                     "  fix: return y, residuals"
                 )
-            return both
+            return both[0], both[1]
 
         def run_backward(residuals: Any, y_bar: Any) -> list[Any]:
             bars = backward(residuals, y_bar)
