@@ -34,7 +34,8 @@ class ShellTest(unittest.TestCase):
 
     def options(self, *path):
         out, _ = self.run_tool(*path, "--help")
-        return re.findall(r"(?m)^  (?:-\w,)?(--[\w-]+)", out)
+        lines = re.findall(r"(?m)^  (?:-\w,)?(--[\w,-]+)", out)
+        return [name for line in lines for name in line.split(",")]
 
 
 class Help(ShellTest):
