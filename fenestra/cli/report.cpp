@@ -5,6 +5,7 @@
 #include <fenestra/cli/report_style.hpp>
 #include <fenestra/cli/report_words.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -96,6 +97,20 @@ std::string tiles(const TrainingReport& report) {
   return text.empty() ? "" : "<dl class=\"tiles\">\n" + text + "</dl>\n";
 }
 
+/// Words stay whole where the line is broken: an option must not lose its dashes.
+std::string command_markup(const std::string& command) {
+  std::string text;
+  for (std::size_t begin = 0; begin < command.size();) {
+    const std::size_t end = std::min(command.find(' ', begin), command.size());
+    text += (begin == 0 ? "" : " ");
+    if (end > begin) {
+      text += "<span>" + escaped(command.substr(begin, end - begin)) + "</span>";
+    }
+    begin = end + 1;
+  }
+  return "<pre><code>" + text + "</code></pre>\n";
+}
+
 std::string environment_section(const TrainingReport& report) {
   std::string facts;
   const auto add = [&](const std::string& name, const std::string& value) {
@@ -137,7 +152,7 @@ std::string report_html(const TrainingReport& report) {
   }
   std::string body = header(report) + tiles(report);
   if (!report.command.empty()) {
-    body += "<pre><code>" + escaped(report.command) + "</code></pre>\n";
+    body += command_markup(report.command);
   }
   if (!links.empty()) {
     body += "<nav aria-label=\"parts of this report\"><ul>\n" + links + "</ul></nav>\n";

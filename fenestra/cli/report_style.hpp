@@ -31,6 +31,7 @@ pre {
   overflow-wrap: anywhere;
   font: .85rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 }
+pre span { display: inline-block; max-width: 100%; }
 pre::before { content: "$ "; color: var(--soft); }
 nav ul { display: flex; flex-wrap: wrap; gap: .4rem 1.2rem; margin: 1.25rem 0 0; padding: 0;
   list-style: none; font-size: .9rem; }

@@ -124,6 +124,8 @@ TEST_F(Images, PngsAreWrittenAndReadBack) {
     const Image picture = image(60 / 5 / channels, 5, channels, bytes);
     save_png(path("a.png"), picture);
     EXPECT_EQ(load_image(path("a.png")), picture) << channels;
+    const std::string encoded = encode_png(picture);
+    EXPECT_EQ(decode_image(std::as_bytes(std::span(encoded)), "b.png"), picture) << channels;
   }
 }
 
@@ -464,6 +466,7 @@ TEST_F(Images, OnlyWholePicturesAreWritten) {
   EXPECT_THROW(save_png(path("old"), image(2, 2, 1, {1, 2, 3})), Error);
   EXPECT_THROW(save_png(path("old"), image(0, 2, 1, {})), Error);
   EXPECT_THROW(save_png(path("old"), image(1, 1, 5, {1, 2, 3, 4, 5})), Error);
+  EXPECT_THROW(encode_png(image(2, 2, 1, {1, 2, 3})), Error);
   EXPECT_EQ(read(path("old")), "old");
 }
 
