@@ -6,13 +6,13 @@
 //       [](const auto& residuals, const auto& y_bar) { return y_bar; });
 //   auto y = straight_through(x);
 //
-// `f` computes where nobody differentiates; `forward` computes where somebody does and says what the
-// pullback keeps (residuals, of any type); `backward` takes the residuals and the cotangent of the
-// result, and returns a cotangent for each argument: a value, or a tuple or vector of them. It is
-// made of operators, so it is differentiated in its turn: grad of grad, and forward mode, which is
-// the transpose of the pullback, work on every level. So do vmap, on either side of the derivative,
-// and programs, differentiated by grad inside or by CompileOptions; there `forward` is traced again
-// where its residuals are needed, and the passes merge what is computed twice.
+// `f` computes where nobody differentiates; `forward` computes where somebody does and says what
+// the pullback keeps (residuals, of any type); `backward` takes the residuals and the cotangent of
+// the result, and returns a cotangent for each argument: a value, or a tuple or vector of them. It
+// is made of operators, so it is differentiated in its turn: grad of grad, and forward mode, which
+// is the transpose of the pullback, work on every level. So do vmap, on either side of the
+// derivative, and programs, differentiated by grad inside or by CompileOptions; there `forward` is
+// traced again where its residuals are needed, and the passes merge what is computed twice.
 //
 // Functions return one value. What `f` takes from around it are constants.
 #pragma once
@@ -238,8 +238,9 @@ auto call_with(const F& f, std::span<const V> args) {
 /// See the head of the file. The function that is returned takes tensors and values.
 template <class F, class Forward, class Backward>
 auto custom_vjp(F f, Forward forward, Backward backward) {
-  return [f = std::move(f), forward = std::move(forward), backward = std::move(backward)]<
-             AnyValue... Args>(const Args&... args) {
+  return [f = std::move(f),
+          forward = std::move(forward),
+          backward = std::move(backward)]<AnyValue... Args>(const Args&... args) {
     using Asked = CommonValue<Args...>;
     using T = ScalarOf<Asked>;
     using V = Value<T>;

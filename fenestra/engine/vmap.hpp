@@ -5,9 +5,9 @@
 //   auto ys = vmap([&](const auto& w) { return conv(x, w); }, over(ws));       // weights differ
 //   auto bars = per_sample_grad(loss, net, over(images), over(labels));        // no loop
 //
-// Arguments marked `over` are cut along their first axis, or along the one that is named beside them;
-// others are the same for every item. Results are stacked along a new first axis, or along the one
-// that OutAxis names: vmap(f, OutAxis{1}, over(xs, -1)).
+// Arguments marked `over` are cut along their first axis, or along the one that is named beside
+// them; others are the same for every item. Results are stacked along a new first axis, or along
+// the one that OutAxis names: vmap(f, OutAxis{1}, over(xs, -1)).
 #pragma once
 
 #include <fenestra/engine/batch.hpp>
@@ -49,8 +49,8 @@ inline std::vector<int> moved_axis(std::string_view what, int rank, int from, in
     if (at < 0 || at >= rank) {
       throw Error(ErrorCode::rank_mismatch,
                   "vmap: axis " + std::to_string(axis) + " of " + std::string(what) + " with " +
-                      std::to_string(rank) + " axes\n  fix: an axis from " +
-                      std::to_string(-rank) + " to " + std::to_string(rank - 1));
+                      std::to_string(rank) + " axes\n  fix: an axis from " + std::to_string(-rank) +
+                      " to " + std::to_string(rank - 1));
     }
     return at;
   };

@@ -20,16 +20,16 @@ struct Counted {
   int* forwards;
 
   auto function() const {
-    return custom_vjp(
-        [](const auto& a, const auto& b) { return mul(mul(a, a), b); },
-        [count = forwards](const V& a, const V& b) {
-          ++*count;
-          return std::pair(V(mul(mul(a, a), b)), std::tuple(a, b));
-        },
-        [](const std::tuple<V, V>& kept, const V& y_bar) {
-          const auto& [a, b] = kept;
-          return std::tuple(V(scale(mul(y_bar, mul(a, b)), 6)), V(mul(y_bar, mul(a, a))));
-        });
+    return custom_vjp([](const auto& a, const auto& b) { return mul(mul(a, a), b); },
+                      [count = forwards](const V& a, const V& b) {
+                        ++*count;
+                        return std::pair(V(mul(mul(a, a), b)), std::tuple(a, b));
+                      },
+                      [](const std::tuple<V, V>& kept, const V& y_bar) {
+                        const auto& [a, b] = kept;
+                        return std::tuple(V(scale(mul(y_bar, mul(a, b)), 6)),
+                                          V(mul(y_bar, mul(a, a))));
+                      });
   }
 };
 
@@ -69,7 +69,8 @@ TEST(CustomVjp, TheDerivativeOfTheValueIsThePullbackOnOuterLevelsToo) {
   const auto f = Counted{&forwards}.function();
   // d/da (a * d/dw sum(w f(a))) = d/da (a f(a)) = f + a * 6ab, with the pullback's own factor.
   const auto outer = [&](const auto& a) {
-    const auto inner = grad([&](const auto& w) { return sum(mul(w, f(a, kB))); }, V(D(Shape{2}, 1.0)));
+    const auto inner =
+        grad([&](const auto& w) { return sum(mul(w, f(a, kB))); }, V(D(Shape{2}, 1.0)));
     return sum(mul(a, inner));
   };
   EXPECT_EQ(D(grad(outer, kA)), D(Shape{2}, {20 + 120, 63 + 378}));
@@ -92,9 +93,9 @@ TEST(CustomVjp, BatchesInsideAndOutside) {
   // b is the same for all items.
   const D ys = vmap([&](const auto& a) { return f(a, kB); }, over(as));
   EXPECT_EQ(ys, D(Shape{3, 2}, {20, 63, 5, 7, 80, 0}));
-  const D inside = vmap(
-      [&](const auto& a) { return grad([&](const auto& v) { return sum(f(v, kB)); }, a); },
-      over(V(as)));
+  const D inside =
+      vmap([&](const auto& a) { return grad([&](const auto& v) { return sum(f(v, kB)); }, a); },
+           over(V(as)));
   EXPECT_EQ(inside, D(Shape{3, 2}, {60, 126, 30, 42, 120, 0}));
   const auto [a_bar, b_bar] = grad(
       [&](const auto& a, const auto& b) {
@@ -110,10 +111,8 @@ TEST(CustomVjp, ProgramsKnowThePullbackHoweverTheyAreDifferentiated) {
   int forwards = 0;
   const auto f = Counted{&forwards}.function();
   const auto loss = [&](const auto& a, const auto& b) { return sum(f(a, b)); };
-  const auto traced =
-      compile<double>([&](const auto& a, const auto& b) { return grad(loss, a, b); },
-                      kA.shape(),
-                      kB.shape());
+  const auto traced = compile<double>(
+      [&](const auto& a, const auto& b) { return grad(loss, a, b); }, kA.shape(), kB.shape());
   Context context(traced);
   EXPECT_EQ(traced.run(context, kA, kB)[0], D(Shape{2}, {60, 126}));
 
@@ -125,22 +124,22 @@ TEST(CustomVjp, ProgramsKnowThePullbackHoweverTheyAreDifferentiated) {
 }
 
 TEST(CustomVjp, AnyResidualsWillDo) {
-  const auto f = custom_vjp(
-      [](const auto& x) { return round(x); },
-      [](const auto& x) { return std::pair(round(x), std::string("nothing")); },
-      [](const std::string& kept, const V& y_bar) {
-        EXPECT_EQ(kept, "nothing");
-        return y_bar;
-      });
+  const auto f =
+      custom_vjp([](const auto& x) { return round(x); },
+                 [](const auto& x) { return std::pair(round(x), std::string("nothing")); },
+                 [](const std::string& kept, const V& y_bar) {
+                   EXPECT_EQ(kept, "nothing");
+                   return y_bar;
+                 });
   EXPECT_EQ(D(grad([&](const auto& x) { return sum(mul(f(x), x)); }, D(Shape{2}, {1.25, 2.75}))),
             D(Shape{2}, {2.25, 5.75}));
 }
 
 TEST(CustomVjp, WrongCotangentsAreRefused) {
-  const auto too_few = custom_vjp(
-      [](const auto& a, const auto& b) { return mul(a, b); },
-      [](const auto& a, const auto& b) { return std::pair(mul(a, b), 0); },
-      [](int, const V& y_bar) { return y_bar; });
+  const auto too_few =
+      custom_vjp([](const auto& a, const auto& b) { return mul(a, b); },
+                 [](const auto& a, const auto& b) { return std::pair(mul(a, b), 0); },
+                 [](int, const V& y_bar) { return y_bar; });
   const auto misshapen = custom_vjp([](const auto& a) { return sum(a); },
                                     [](const auto& a) { return std::pair(sum(a), 0); },
                                     [](int, const V& y_bar) { return y_bar; });

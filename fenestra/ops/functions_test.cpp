@@ -1,6 +1,6 @@
 // Functions that are composed of operators, and the transforms that go with them: shapes, variance,
-// einsum, a sharpness per channel, hessian, axes of vmap. Known answers; gradients by gradcheck and,
-// where they are integers, as equalities.
+// einsum, a sharpness per channel, hessian, axes of vmap. Known answers; gradients by gradcheck
+// and, where they are integers, as equalities.
 #include <fenestra/fenestra.hpp>
 
 #include <gtest/gtest.h>
@@ -120,7 +120,8 @@ TEST(Functions, VarianceAndDeviationAreThoseOfTheFormula) {
   EXPECT_EQ(fault_of([&] { var_over(x, {.correction = -1}); }).code, ErrorCode::invalid_extent);
   const auto f = [](const auto& v) { return sum(std_over(v, {.axes = {1}, .correction = 1})); };
   EXPECT_TRUE(gradcheck(f, x).ok) << gradcheck(f, x).text();
-  EXPECT_EQ(D(vmap([](const auto& v) { return var_over(v); }, over(x))), var_over(x, {.axes = {1}}));
+  EXPECT_EQ(D(vmap([](const auto& v) { return var_over(v); }, over(x))),
+            var_over(x, {.axes = {1}}));
   EXPECT_EQ(compiled([](const auto& v) { return std_over(v, {.axes = {0}}); }, x),
             std_over(x, {.axes = {0}}));
 }
@@ -185,10 +186,7 @@ TEST(Functions, SmoothFunctionsHaveTheirGradientsAndSecondDerivatives) {
     const auto report = gradcheck([&](const auto& v) { return sum(f(v)); }, x);
     EXPECT_TRUE(report.ok) << report.text();
     const auto slope = gradcheck(
-        [&](const auto& v) {
-          return sum(grad([&](const auto& u) { return sum(f(u)); }, v));
-        },
-        x);
+        [&](const auto& v) { return sum(grad([&](const auto& u) { return sum(f(u)); }, v)); }, x);
     EXPECT_TRUE(slope.ok) << slope.text();
   };
   check([](const auto& v) { return sin(v); });
@@ -264,7 +262,9 @@ TEST(Functions, EinsumRefusesWhatItDoesNotKnow) {
   for (const char* text : {"ii->i", "i...->i", "i->i", "ij->k", "ij,jk->ik", "ij->ijj", "1j->j"}) {
     EXPECT_EQ(fault_of([&] { einsum(text, a); }).code, ErrorCode::shape_mismatch) << text;
   }
-  EXPECT_EQ(fault_of([&] { einsum("ij,jk->ik", a, D(Shape{3, 2})); }).code,
+  EXPECT_EQ(fault_of([&] {
+              einsum("ij,jk->ik", a, D(Shape{3, 2}));
+            }).code,
             ErrorCode::shape_mismatch);
 }
 
@@ -297,9 +297,13 @@ TEST(Functions, ASharpnessForEachChannelIsAPoolForEachChannel) {
   const D turned = transpose(x, {0, 2, 3, 1});
   EXPECT_EQ(smooth_max_pool(turned, beta, last),
             transpose(smooth_max_pool(x, beta, {.kernel = {2, 2}}), {0, 2, 3, 1}));
-  EXPECT_EQ(fault_of([&] { smooth_max_pool(x, D(Shape{2}, 1.0), {.kernel = {2, 2}}); }).code,
+  EXPECT_EQ(fault_of([&] {
+              smooth_max_pool(x, D(Shape{2}, 1.0), {.kernel = {2, 2}});
+            }).code,
             ErrorCode::shape_mismatch);
-  EXPECT_NE(fault_of([&] { smooth_max_pool(x, D(Shape{3}, 0.0), {.kernel = {2, 2}}); }).code,
+  EXPECT_NE(fault_of([&] {
+              smooth_max_pool(x, D(Shape{3}, 0.0), {.kernel = {2, 2}});
+            }).code,
             ErrorCode::none);
 }
 
@@ -318,8 +322,8 @@ TEST(Functions, ItemsMayLieAlongAnyAxis) {
   EXPECT_EQ(D(vmap(f, OutAxis{1}, over(x, 1))), mul(x, x));
   EXPECT_EQ(D(vmap(f, OutAxis{-1}, over(x))), transpose(mul(x, x)));
   const I labels(Shape{1, 2}, {0, 2});
-  const D chosen = vmap(
-      [](const auto& v, const auto& i) { return take(v, i, 0); }, over(x), over(labels, 1));
+  const D chosen =
+      vmap([](const auto& v, const auto& i) { return take(v, i, 0); }, over(x), over(labels, 1));
   EXPECT_EQ(chosen, D(Shape{2, 1}, {1, 6}));
   EXPECT_EQ(fault_of([&] { vmap(f, over(x, 2)); }).code, ErrorCode::rank_mismatch);
   EXPECT_EQ(fault_of([&] { vmap(f, OutAxis{2}, over(x)); }).code, ErrorCode::rank_mismatch);

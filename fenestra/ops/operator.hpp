@@ -75,13 +75,14 @@ struct Costs {
 /// Optional, asked for with `requires`: layout, batched, with_layout, single_sample (operators on
 /// activations), groups and one_group, windows, costs, data with data_limit and
 /// data_least (the values of integer inputs), positive (inputs with a one-sided domain),
-/// scalar_value, jumps (where no difference quotient is a derivative), size_complaint, answers, terms or error_bound (rounding), call<V> (the operator on
-/// any value type, where the three templates are loops of their own), kernels (every candidate),
-/// transformed<T> (value, tangent and cotangents as a candidate computes them that transforms
-/// its data first; its rounding bound is that of this expression), random with Reach::networks
-/// (problems as large as those of networks, for the laws on kernels), with_batch (the same sample
-/// another number of times), cotangent_unit (factors that make every share of a cotangent exact)
-/// and listed<T> (what the three templates give, sooner).
+/// scalar_value, jumps (where no difference quotient is a derivative), size_complaint, answers,
+/// terms or error_bound (rounding), call<V> (the operator on any value type, where the three
+/// templates are loops of their own), kernels (every candidate), transformed<T> (value, tangent and
+/// cotangents as a candidate computes them that transforms its data first; its rounding bound is
+/// that of this expression), random with Reach::networks (problems as large as those of networks,
+/// for the laws on kernels), with_batch (the same sample another number of times), cotangent_unit
+/// (factors that make every share of a cotangent exact) and listed<T> (what the three templates
+/// give, sooner).
 template <class Op>
 concept Operator = requires(const typename Op::Geometry& g,
                             const Inputs<double>& inputs,

@@ -95,7 +95,8 @@ TEST(TypedTransforms, GlueHasTypedDerivatives) {
   expect_typed_derivatives([](const auto& a) { return max_over(a); }, x);
   expect_typed_derivatives([](const auto& a) { return var_over<VarOptions{.axes = {1}}>(a); }, x);
   expect_typed_derivatives([](const auto& a) { return cumsum<1>(flatten<1>(sin(a))); }, x);
-  expect_typed_derivatives([](const auto& a, const auto& b) { return where(less(a, b), a, b); }, x, y);
+  expect_typed_derivatives(
+      [](const auto& a, const auto& b) { return where(less(a, b), a, b); }, x, y);
   expect_typed_derivatives([](const auto& a) { return sum_to<Shape{6, 1}>(a); }, x);
   expect_typed_derivatives([](const auto& a) { return broadcast_to<Shape{2, 6, 3}>(a); }, y);
   expect_typed_derivatives(

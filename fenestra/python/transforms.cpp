@@ -363,11 +363,8 @@ void define_transforms(py::module_& module) {
   module.def("_make_batch", &make_batch, py::arg("level"), py::arg("tensor"));
   module.def("_make_batch_indices", &make_batch_indices, py::arg("level"), py::arg("data"));
   module.def("_unbatch", &unbatch, py::arg("level"), py::arg("result"), py::arg("count"));
-  module.def("_custom_vjp",
-             &custom_vjp_of,
-             py::arg("arguments"),
-             py::arg("forward"),
-             py::arg("backward"));
+  module.def(
+      "_custom_vjp", &custom_vjp_of, py::arg("arguments"), py::arg("forward"), py::arg("backward"));
   module.def("_enter_no_grad", [] { ++detail::no_grad_depth; });
   module.def("_exit_no_grad", [] { detail::no_grad_depth -= detail::no_grad_depth > 0 ? 1 : 0; });
   module.def("threads", &threads, "Threads that kernels may use, the calling one included.");

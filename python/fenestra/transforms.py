@@ -318,7 +318,7 @@ def custom_vjp(
                     "custom_vjp: forward returned no pair of a tensor and residuals\n"
                     "  fix: return y, residuals"
                 )
-            return both
+            return both[0], both[1]
 
         def run_backward(residuals: Any, y_bar: Any) -> list[Any]:
             bars = backward(residuals, y_bar)

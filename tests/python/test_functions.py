@@ -142,7 +142,7 @@ def test_vmap_maps_any_axis_and_puts_results_on_any_axis(rng):
     same(y, np.moveaxis(x * 2, 1, 2))
     np.testing.assert_allclose(np.asarray(z), np.einsum("aib,bc->ci", x, w), rtol=1e-13)
     same(fn.vmap(fn.neg, in_axes=-1, out_axes=-1)(x), -x)
-    same(fn.vmap(lambda x, i: fn.take(x, i, 0), in_axes=(0, 1))(x, np.array([[1, 2]])), x[[0, 1], [1, 2]])
+    same(fn.vmap(lambda x, i: fn.take(x, i, 0), in_axes=(0, 1))(x, np.array([[1, 2]])), x[[0, 1], [1, 2]][:, None])
     bars = fn.grad(lambda x: fn.sum(fn.vmap(lambda v: v ** 2, in_axes=2, out_axes=1)(x)))(fn.tensor(x))
     same(bars, 2 * x)
 

@@ -60,7 +60,8 @@ struct CumsumPrimitive {
   friend bool operator==(const CumsumPrimitive&, const CumsumPrimitive&) = default;
 };
 
-/// The sums of x up to each element of an axis, or from it on; a negative axis counts from the last.
+/// The sums of x up to each element of an axis, or from it on; a negative axis counts from the
+/// last.
 template <AnyValue V>
 constexpr V cumsum(const V& x, int axis, bool reverse = false) {
   return apply(CumsumPrimitive{x.shape(), resolved_axis("cumsum", x.shape(), axis), reverse}, x);

@@ -69,7 +69,9 @@ TEST(Cumsum, ABatchAndAProgramGiveTheSame) {
 
 TEST(Cumsum, ItsGradientRunsFromTheOtherEnd) {
   const D x(Shape{3}, {1, 2, 3});
-  const auto weighted = [](const auto& v) { return sum(mul(cumsum(v, 0), D(Shape{3}, {1, 10, 100}))); };
+  const auto weighted = [](const auto& v) {
+    return sum(mul(cumsum(v, 0), D(Shape{3}, {1, 10, 100})));
+  };
   EXPECT_EQ(D(grad(weighted, x)), D(Shape{3}, {111, 110, 100}));
 }
 

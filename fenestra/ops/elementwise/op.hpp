@@ -31,31 +31,16 @@ struct ElementwiseGeometry {
 namespace detail {
 
 // stop_gradient is missing: that its derivative is another than its value's is its purpose.
-inline constexpr std::array kUnaryFunctions = {UnaryFunction::neg,
-                                               UnaryFunction::exp,
-                                               UnaryFunction::log,
-                                               UnaryFunction::sqrt,
-                                               UnaryFunction::abs,
-                                               UnaryFunction::sign,
-                                               UnaryFunction::relu,
-                                               UnaryFunction::leaky_relu,
-                                               UnaryFunction::sigmoid,
-                                               UnaryFunction::tanh,
-                                               UnaryFunction::normal_cdf,
-                                               UnaryFunction::gelu,
-                                               UnaryFunction::silu,
-                                               UnaryFunction::hard_sigmoid,
-                                               UnaryFunction::clip,
-                                               UnaryFunction::power,
-                                               UnaryFunction::scale,
-                                               UnaryFunction::softplus,
-                                               UnaryFunction::sin,
-                                               UnaryFunction::cos,
-                                               UnaryFunction::erf,
-                                               UnaryFunction::floor,
-                                               UnaryFunction::ceil,
-                                               UnaryFunction::round,
-                                               UnaryFunction::elu};
+inline constexpr std::array kUnaryFunctions = {
+    UnaryFunction::neg,   UnaryFunction::exp,          UnaryFunction::log,
+    UnaryFunction::sqrt,  UnaryFunction::abs,          UnaryFunction::sign,
+    UnaryFunction::relu,  UnaryFunction::leaky_relu,   UnaryFunction::sigmoid,
+    UnaryFunction::tanh,  UnaryFunction::normal_cdf,   UnaryFunction::gelu,
+    UnaryFunction::silu,  UnaryFunction::hard_sigmoid, UnaryFunction::clip,
+    UnaryFunction::power, UnaryFunction::scale,        UnaryFunction::softplus,
+    UnaryFunction::sin,   UnaryFunction::cos,          UnaryFunction::erf,
+    UnaryFunction::floor, UnaryFunction::ceil,         UnaryFunction::round,
+    UnaryFunction::elu};
 inline constexpr std::array kBinaryFunctions = {BinaryFunction::add,
                                                 BinaryFunction::sub,
                                                 BinaryFunction::mul,
@@ -287,9 +272,8 @@ struct Elementwise : EngineOperator<Elementwise> {
   }
   /// Where there are jumps among the numbers that laws draw: halves, and quotients of two draws.
   static bool jumps(const Geometry& g) {
-    return g.is_binary
-               ? g.binary == BinaryFunction::mod || g.binary == BinaryFunction::floor_divide
-               : g.unary.f == UnaryFunction::round;
+    return g.is_binary ? g.binary == BinaryFunction::mod || g.binary == BinaryFunction::floor_divide
+                       : g.unary.f == UnaryFunction::round;
   }
   /// Where the function needs x > 0.
   static bool positive(const Geometry& g, std::size_t input) {

@@ -10,11 +10,10 @@ GatherGeometry gather_geometry(const Shape& x, const Shape& indices, int axis, b
   const std::string op(g.op());
   g.axis = resolved_axis(op, x, axis);
   const auto fail = [&](const std::string& fix) {
-    throw Error(
-        op,
-        {.code = ErrorCode::shape_mismatch, .argument = Argument::indices, .axis = g.axis},
-        op + ": x = " + to_string(x) + ", indices = " + to_string(indices) + ", axis " +
-            std::to_string(g.axis) + "\n  fix: " + fix);
+    throw Error(op,
+                {.code = ErrorCode::shape_mismatch, .argument = Argument::indices, .axis = g.axis},
+                op + ": x = " + to_string(x) + ", indices = " + to_string(indices) + ", axis " +
+                    std::to_string(g.axis) + "\n  fix: " + fix);
   };
   if (slices && x.rank() - 1 + indices.rank() > kMaxRank) {
     fail("fewer axes: the result would have " + std::to_string(x.rank() - 1 + indices.rank()));

@@ -44,15 +44,15 @@ TEST(Gather, ABatchChoosesForEveryItemWhetherItsIndicesAreSharedOrNot) {
   const D by_shared = vmap([&](const auto& x) { return gather(x, shared, 0); }, over(xs));
   EXPECT_EQ(by_shared, D(Shape{2, 1, 2}, {3, 2, 7, 6}));
   const I each(Shape{2, 1, 2}, {1, 0, 0, 0});
-  const D by_item = vmap(
-      [](const auto& x, const auto& i) { return gather(x, i, 0); }, over(xs), over(each));
+  const D by_item =
+      vmap([](const auto& x, const auto& i) { return gather(x, i, 0); }, over(xs), over(each));
   EXPECT_EQ(by_item, D(Shape{2, 1, 2}, {3, 2, 5, 6}));
   const I rows(Shape{2, 1}, {1, 0});
   const D by_rows =
       vmap([](const auto& x, const auto& i) { return take(x, i, 0); }, over(xs), over(rows));
   EXPECT_EQ(by_rows, D(Shape{2, 1, 2}, {3, 4, 5, 6}));
-  const D of_one =
-      vmap([](const auto& x, const auto& i) { return take(x, i, 1); }, Value<double>(kX), over(rows));
+  const D of_one = vmap(
+      [](const auto& x, const auto& i) { return take(x, i, 1); }, Value<double>(kX), over(rows));
   EXPECT_EQ(of_one, D(Shape{2, 2, 1}, {2, 5, 1, 4}));
 }
 
@@ -62,7 +62,9 @@ TEST(Gather, AProgramChecksItsIndicesWhenTheyAreGiven) {
       compile<double>(f, kX.shape(), DataShape{Shape{2, 1}}, CompileOptions{.vjp = true});
   Context context(program);
   EXPECT_EQ(program.run(context, kX, I(Shape{2, 1}, {-1, 0}))[0], D(Shape{2, 1}, {3, 4}));
-  EXPECT_EQ(fault_of([&] { program.run(context, kX, I(Shape{2, 1}, {3, 0})); }).code,
+  EXPECT_EQ(fault_of([&] {
+              program.run(context, kX, I(Shape{2, 1}, {3, 0}));
+            }).code,
             ErrorCode::invalid_index);
 }
 

@@ -1,9 +1,9 @@
 // einsum: sums of products by letters, for one or two tensors: "ij,jk->ik", "bij->bji", "ij->".
 //
 // Letters that only one tensor has and the result lacks are summed first; then the axes are brought
-// into the order of a stack of matrix products, and the result into its own. Without "->" the result
-// has the letters that occur once, in alphabetical order. A letter twice in one tensor (a diagonal)
-// and "..." are refused.
+// into the order of a stack of matrix products, and the result into its own. Without "->" the
+// result has the letters that occur once, in alphabetical order. A letter twice in one tensor (a
+// diagonal) and "..." are refused.
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
@@ -94,10 +94,10 @@ inline EinsumLetters parse_einsum(std::string_view text, std::size_t count) {
     at = comma + 1;
   }
   if (letters.in.size() != count) {
-    detail::throw_einsum(text,
-                         std::to_string(letters.in.size()) + " tensors named, " +
-                             std::to_string(count) + " given",
-                         "one or two, with a comma between them");
+    detail::throw_einsum(
+        text,
+        std::to_string(letters.in.size()) + " tensors named, " + std::to_string(count) + " given",
+        "one or two, with a comma between them");
   }
   std::string all;
   for (const std::string& part : letters.in) {
@@ -194,10 +194,9 @@ CommonValue<A, B> einsum(std::string_view text, const A& a, const B& b) {
                          Shape{sizes[0], sizes[1], sizes[2]});
   const V right = reshape(detail::in_order(V(b), of_b, stack + depth + columns),
                           Shape{sizes[0], sizes[2], sizes[3]});
-  const V product = stack.empty()
-                        ? matmul(reshape(left, Shape{sizes[1], sizes[2]}),
-                                 reshape(right, Shape{sizes[2], sizes[3]}))
-                        : matmul(left, right);
+  const V product = stack.empty() ? matmul(reshape(left, Shape{sizes[1], sizes[2]}),
+                                           reshape(right, Shape{sizes[2], sizes[3]}))
+                                  : matmul(left, right);
   return detail::in_order(reshape(product, shape), found, letters.out);
 }
 

@@ -1,5 +1,5 @@
-// Reductions over axes, on any value type: sum, mean, variance, extremes and where they are. Made of
-// `sum_to` and of the winners of `MaxToPrimitive`.
+// Reductions over axes, on any value type: sum, mean, variance, extremes and where they are. Made
+// of `sum_to` and of the winners of `MaxToPrimitive`.
 #pragma once
 
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -111,15 +111,15 @@ template <AnyValue V>
 constexpr V var_over(const V& x, const VarOptions& options = {}) {
   const ReducedShape to = reduced_shape("var_over", x.shape(), options.axes);
   if (options.correction < 0 || to.count <= options.correction) {
-    throw Error("var_over",
-                {.code = ErrorCode::invalid_extent,
-                 .argument = Argument::x,
-                 .got = to.count,
-                 .needed = options.correction + 1},
-                "var_over: " + std::to_string(to.count) + " elements of x = " +
-                    to_string(x.shape()) + " meet in each result, the correction is " +
-                    std::to_string(options.correction) +
-                    "\n  fix: a correction from 0 on, and more elements than that");
+    throw Error(
+        "var_over",
+        {.code = ErrorCode::invalid_extent,
+         .argument = Argument::x,
+         .got = to.count,
+         .needed = options.correction + 1},
+        "var_over: " + std::to_string(to.count) + " elements of x = " + to_string(x.shape()) +
+            " meet in each result, the correction is " + std::to_string(options.correction) +
+            "\n  fix: a correction from 0 on, and more elements than that");
   }
   const V difference = sub(x, mean(x, {.axes = options.axes, .keep = true}));
   return divide_by_count(
@@ -177,7 +177,8 @@ IndicesOf<V> arg_extreme(std::string_view op, const V& x, const ArgOptions& opti
 
 }  // namespace detail
 
-/// Where the greatest element is; ties and NaN as in `max_over`. Integers, which have no derivative.
+/// Where the greatest element is; ties and NaN as in `max_over`. Integers, which have no
+/// derivative.
 template <AnyValue V>
 IndicesOf<V> argmax(const V& x, const ArgOptions& options = {}) {
   return detail::arg_extreme("argmax", x, options);

@@ -101,16 +101,13 @@ namespace detail {
 constexpr int axis_of(std::string_view op, const Shape& x, int axis, int rank) {
   const int at = axis < 0 ? axis + rank : axis;
   if (at < 0 || at >= rank) {
-    throw Error(std::string(op),
-                {.code = ErrorCode::rank_mismatch,
-                 .argument = Argument::x,
-                 .got = axis,
-                 .needed = rank},
-                std::string(op) + ": x = " + to_string(x) + ", axis " + std::to_string(axis) +
-                    "\n  fix: " +
-                    (rank == 0 ? std::string("a tensor with at least one axis")
-                               : "an axis from " + std::to_string(-rank) + " to " +
-                                     std::to_string(rank - 1)));
+    throw Error(
+        std::string(op),
+        {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = axis, .needed = rank},
+        std::string(op) + ": x = " + to_string(x) + ", axis " + std::to_string(axis) + "\n  fix: " +
+            (rank == 0
+                 ? std::string("a tensor with at least one axis")
+                 : "an axis from " + std::to_string(-rank) + " to " + std::to_string(rank - 1)));
   }
   return at;
 }
@@ -143,7 +140,8 @@ constexpr V flatten(const V& x, int first = 0, int last = -1) {
   return reshape(x, to);
 }
 
-/// x without the named axes, which have one element each; without all such axes where none is named.
+/// x without the named axes, which have one element each; without all such axes where none is
+/// named.
 template <AnyValue V>
 constexpr V squeeze(const V& x, const AxisList& axes = {}) {
   const Shape& shape = x.shape();
@@ -177,8 +175,9 @@ constexpr V unsqueeze(const V& x, int axis) {
   if (shape.rank() == kMaxRank) {
     throw Error("unsqueeze",
                 {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = kMaxRank + 1},
-                "unsqueeze: x = " + to_string(shape) + " has as many axes as there can be\n  fix: "
-                "flatten some");
+                "unsqueeze: x = " + to_string(shape) +
+                    " has as many axes as there can be\n  fix: "
+                    "flatten some");
   }
   const int at = detail::axis_of("unsqueeze", shape, axis, shape.rank() + 1);
   Shape to;

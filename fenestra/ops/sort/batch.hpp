@@ -1,4 +1,5 @@
-// Sorting on batches: the hidden axis is one more leading axis, and cells count from the first item.
+// Sorting on batches: the hidden axis is one more leading axis, and cells count from the first
+// item.
 #pragma once
 
 #include <fenestra/engine/batch.hpp>

@@ -1,8 +1,8 @@
 // Sorting along an axis on any value type: all of it, or the first few.
 //
-// The result is a choice of elements of x, so its derivatives are those of `take` and `place` by the
-// cells that the forward pass leaves. The order is total: NaN is above every number, and of equals
-// the earlier one comes first, ascending and descending alike.
+// The result is a choice of elements of x, so its derivatives are those of `take` and `place` by
+// the cells that the forward pass leaves. The order is total: NaN is above every number, and of
+// equals the earlier one comes first, ascending and descending alike.
 #pragma once
 
 #include <fenestra/base/export.hpp>
@@ -128,11 +128,8 @@ struct TopkOptions {
 
 namespace detail {
 
-constexpr SortPrimitive resolve_sort(std::string_view op,
-                                     const Shape& x,
-                                     int axis,
-                                     OptionalIndex count,
-                                     bool descending) {
+constexpr SortPrimitive resolve_sort(
+    std::string_view op, const Shape& x, int axis, OptionalIndex count, bool descending) {
   const int at = resolved_axis(op, x, axis);
   const Index wanted = count.given ? count.value : x[at];
   if (wanted < 0 || wanted > x[at]) {
@@ -163,8 +160,7 @@ Sorted<V> sorted(const SortPrimitive& primitive, const V& x) {
 /// x in order along an axis; ascending unless the options say else.
 template <AnyValue V>
 constexpr V sort(const V& x, const SortOptions& options = {}) {
-  return apply(
-      detail::resolve_sort("sort", x.shape(), options.axis, {}, options.descending), x);
+  return apply(detail::resolve_sort("sort", x.shape(), options.axis, {}, options.descending), x);
 }
 template <AnyValue V>
 Sorted<V> sort_with_indices(const V& x, const SortOptions& options = {}) {

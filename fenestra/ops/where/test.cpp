@@ -43,7 +43,8 @@ TEST(Where, ABatchIsEveryItemAlone) {
   const D mask(Shape{2, 3}, {1, 0, 1, 0, 0, 1});
   const D a(Shape{2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   const D b(Shape{}, 0.0);
-  const D y = vmap([&](const auto& m, const auto& x) { return where(m, x, b); }, over(mask), over(a));
+  const D y =
+      vmap([&](const auto& m, const auto& x) { return where(m, x, b); }, over(mask), over(a));
   EXPECT_EQ(y, where(reshape(mask, Shape{2, 1, 3}), a, b));
 }
 

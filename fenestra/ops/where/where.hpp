@@ -1,6 +1,6 @@
 // where on any value type: elements of one tensor or of another, as a mask says, all three with
-// broadcasting. What is not chosen has no influence, not even as NaN or infinity; a product with the
-// mask could not promise that.
+// broadcasting. What is not chosen has no influence, not even as NaN or infinity; a product with
+// the mask could not promise that.
 #pragma once
 
 #include <fenestra/base/export.hpp>
