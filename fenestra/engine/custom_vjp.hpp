@@ -23,6 +23,7 @@
 #include <fenestra/engine/transforms.hpp>
 #include <fenestra/engine/vmap.hpp>
 
+#include <algorithm>
 #include <any>
 #include <functional>
 #include <memory>
