@@ -492,7 +492,8 @@ class Check(ToolTest):
     def test_progress_appears_on_a_terminal_and_is_wiped(self):
         master, slave = pty.openpty()
         with subprocess.Popen([TOOL, "check", "conv", "--cases", "5"], stdout=subprocess.PIPE,
-                              stderr=slave, text=True) as process:
+                              stderr=slave, text=True,
+                              env=dict(os.environ, TERM="xterm")) as process:
             os.close(slave)
             out = process.stdout.read()
         seen = b""
