@@ -14,6 +14,12 @@
 
 namespace fenestra::cli {
 
+/// How this program was called: what to type to call it again.
+inline std::string& program_name() {
+  static std::string name = "fenestra";
+  return name;
+}
+
 enum ExitCode { fine = 0, law_broken = 1, bad_usage = 2, bad_input = 3, was_interrupted = 130 };
 
 /// Keys in the order in which they are written.

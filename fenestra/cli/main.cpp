@@ -3,7 +3,6 @@
 // 1 a law is broken, 2 usage, 3 bad input, 130 interrupted.
 #include <fenestra/base/error.hpp>
 #include <fenestra/cli/command_line.hpp>
-#include <fenestra/cli/network.hpp>
 #include <fenestra/cli/text.hpp>
 
 #include <algorithm>

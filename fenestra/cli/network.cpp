@@ -303,11 +303,6 @@ std::string shell_line(const std::vector<std::string>& words) {
   return line;
 }
 
-std::string& program_name() {
-  static std::string name = "fenestra";
-  return name;
-}
-
 void require_free(const std::filesystem::path& path, bool force) {
   std::error_code ignored;
   if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {

@@ -2,6 +2,7 @@
 // people about both.
 #pragma once
 
+#include <fenestra/cli/command.hpp>
 #include <fenestra/nn/data/dataset.hpp>
 #include <fenestra/nn/data/open.hpp>
 #include <fenestra/nn/layer.hpp>
@@ -89,9 +90,6 @@ std::string_view score_name(nn::Task task);
 
 /// The command line as a shell reads it.
 std::string shell_line(const std::vector<std::string>& words);
-
-/// How this program was called: what to type to call it again.
-std::string& program_name();
 
 /// Throws `bad_file` where something is under that name, unless it may be replaced.
 void require_free(const std::filesystem::path& path, bool force);
