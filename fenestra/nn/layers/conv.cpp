@@ -5,6 +5,7 @@
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
+#include <fenestra/spec/window.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -142,7 +143,8 @@ Value<T> BasicConv<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
   }
   LayerReach reach;
   for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
-    const Index extent = (settings_.kernel[axis] - 1) * settings_.dilation[axis] + 1;
+    const Index extent =
+        WindowAxis{.kernel = settings_.kernel[axis], .dilation = settings_.dilation[axis]}.span();
     reach.axes.push_back(
         {static_cast<double>(extent), static_cast<double>(settings_.stride[axis])});
   }
@@ -205,7 +207,8 @@ Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x, Pass<T>& pass) con
   LayerReach reach;
   for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
     const Index stride = settings_.stride[axis];
-    const Index extent = (settings_.kernel[axis] - 1) * settings_.dilation[axis] + 1;
+    const Index extent =
+        WindowAxis{.kernel = settings_.kernel[axis], .dilation = settings_.dilation[axis]}.span();
     reach.axes.push_back(
         {static_cast<double>((extent + stride - 1) / stride), 1.0 / static_cast<double>(stride)});
   }

@@ -7,6 +7,7 @@
 #include <fenestra/ops/lp_pool/lp_pool.hpp>
 #include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
+#include <fenestra/spec/window.hpp>
 
 #include <algorithm>
 #include <string>
@@ -93,7 +94,8 @@ Value<T> BasicPool<T, k>::operator()(const Value<T>& x, Pass<T>& pass) const {
     for (int axis = 0; axis < x.rank() - 2; ++axis) {
       if constexpr (requires { options_.kernel; }) {
         const PerAxis& stride = options_.stride.is_given() ? options_.stride : options_.kernel;
-        const Index extent = (options_.kernel[axis] - 1) * options_.dilation[axis] + 1;
+        const Index extent =
+            WindowAxis{.kernel = options_.kernel[axis], .dilation = options_.dilation[axis]}.span();
         reach.axes.push_back({static_cast<double>(extent), static_cast<double>(stride[axis])});
       } else {
         // The largest bin: from floor(o i/n) to ceil((o + 1) i/n).
