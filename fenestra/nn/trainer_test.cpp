@@ -217,6 +217,49 @@ TEST(Trainer, FitStopsWhenToldAndGoesOnWhereItWas) {
   EXPECT_EQ(numbers_of(trainer), numbers_of(unbroken));
 }
 
+TEST(Trainer, FitGoesOnAfterAnEpoch) {
+  const TrainerOptions options{.optimiser = "adam rate=0.01"};
+  Loader<float> loader(test_dataset(50, 2), {.batch = 16, .seed = 3});
+  Trainer unbroken(TestNet<float>::make(1), options);
+  unbroken.fit(loader, 3);
+  Trainer trainer(TestNet<float>::make(1), options);
+  trainer.fit(loader, 1);
+  EXPECT_EQ(trainer.cursor(), (Cursor{1, 0}));
+  trainer.fit(loader, 3);
+  EXPECT_EQ(numbers_of(trainer), numbers_of(unbroken));
+}
+
+/// Adds up all that it is given.
+struct Remembering {
+  Parameter<double> weight{Tensor<double>(Shape{kTestClasses, kTestSide* kTestSide})};
+  Buffer<double> total{Tensor<double>(Shape{})};
+
+  Value<double> operator()(const Value<double>& x, Pass<double>& pass) const {
+    pass.update(total, add(pass.current(total), sum(x)));
+    return linear(reshape(x, Shape{x.shape()[0], -1}), weight.value, Tensor<double>(Shape{3}));
+  }
+};
+
+TEST(Trainer, BuffersBecomeWhatStepsFound) {
+  const Batch<double> batch = test_batch<double>(5, 2);
+  double total = 0;
+  for (Index i = 0; i < batch.inputs.size(); ++i) {
+    total += batch.inputs[i];
+  }
+  // Any order of the sums of two steps: n roundings of at most the sum of magnitudes each.
+  double magnitudes = 0;
+  for (Index i = 0; i < batch.inputs.size(); ++i) {
+    magnitudes += 2 * std::fabs(batch.inputs[i]);
+  }
+  const double bound = 2 * static_cast<double>(batch.inputs.size()) * 0x1p-53 * magnitudes;
+  for (const bool compiled : {true, false}) {
+    Trainer trainer(Remembering(), {.compiled = compiled});
+    trainer.step(batch);
+    trainer.step(batch);
+    EXPECT_NEAR(trainer.model().total.value.tensor()[0], 2 * total, bound) << compiled;
+  }
+}
+
 TEST(Trainer, FitHasPatienceAndSeesDivergence) {
   Loader<float> loader(test_dataset(32, 2), {.batch = 16, .seed = 3});
   Trainer still(TestNet<float>::make(1), {.optimiser = "sgd rate=0"});
