@@ -5,13 +5,14 @@
 #include <fenestra/base/error.hpp>
 #include <fenestra/base/file.hpp>
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <system_error>
@@ -63,19 +64,68 @@ void require_whole(const std::filesystem::path& path) {
   }
 }
 
-/// As long whatever the target is called: a name near the limit of the file system has no room for
-/// an ending. Empty where the system has no random bytes.
-std::string fresh_name() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+std::string hexadecimal(std::uint64_t number) {
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    text += "0123456789abcdef"[(number >> shift) & 15];
+  }
+  return text;
+}
+
+/// How the temporary files of a target begin: by its hash (FNV-1a), as long whatever it is called,
+/// since a name near the limit of the file system has no room for an ending.
+std::string temporary_beginning(const std::string& target) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : target) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return ".fenestra-" + hexadecimal(hash) + "-";
+}
+
+/// Empty where the system has no random bytes.
+std::string fresh_name(const std::string& target) {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
     return {};
   }
-  std::string name = ".fenestra-";
-  for (const unsigned char byte : bytes) {
-    name += "0123456789abcdef"[byte >> 4];
-    name += "0123456789abcdef"[byte & 15];
+  return temporary_beginning(target) + hexadecimal(number);
+}
+
+/// Removes what killed processes left of this target. A writer holds a lock on its temporary file
+/// as long as it lives, so one that can be locked has no writer any more; `open_temporary` knows
+/// that it may be locked here before its writer has done so. Where that cannot be found out, for
+/// want of rights or of locks, everything stays.
+void remove_left_overs(int folder, const std::string& target) {
+  const int readable = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const list = readable < 0 ? nullptr : ::fdopendir(readable);
+  if (list == nullptr) {
+    const detail::FileHandle closed(readable);
+    return;
   }
-  return name;
+  const std::string beginning = temporary_beginning(target);
+  while (const dirent* entry = ::readdir(list)) {
+    if (!std::string_view(entry->d_name).starts_with(beginning)) {
+      continue;
+    }
+    const detail::FileHandle file(
+        ::openat(folder, entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat found = {};
+    if (file.is_open() && ::fstat(file.get(), &found) == 0 && S_ISREG(found.st_mode) &&
+        ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+      ::unlinkat(folder, entry->d_name, 0);
+    }
+  }
+  ::closedir(list);
+}
+
+/// Whether the file, just made, is ours: locked, and not removed before it was. Where there are no
+/// locks, nobody removes it either.
+bool is_taken(int file) {
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    return errno != EWOULDBLOCK;
+  }
+  struct stat own = {};
+  return ::fstat(file, &own) == 0 && own.st_nlink > 0;
 }
 
 }  // namespace
@@ -103,6 +153,57 @@ InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
   }
   require_regular(path_, found.st_mode);
   size_ = static_cast<std::uint64_t>(found.st_size);
+}
+
+InputFile InputFile::beneath(const std::filesystem::path& folder,
+                             const std::filesystem::path& relative) {
+  require_whole(relative);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::bad_file,
+                relative.string() + ": cannot be read: " + why + "\n  fix: a regular file in " +
+                    folder.string() + " or below it");
+  };
+  if (relative.is_absolute() || relative.empty()) {
+    refuse("it is no path relative to a folder");
+  }
+  // Step by step, so that no part of the path can be a link.
+  detail::FileHandle at(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!at.is_open()) {
+    refuse(reason_text(errno));
+  }
+  InputFile file;
+  file.path_ = folder / relative;
+  for (auto part = relative.begin(); part != relative.end(); ++part) {
+    const bool is_last = std::next(part) == relative.end();
+    if (*part == "..") {
+      refuse("it leads out of the folder");
+    }
+    if (*part == "." && !is_last) {
+      continue;
+    }
+    const int kind = is_last ? O_NONBLOCK | O_NOCTTY : O_DIRECTORY;
+    detail::FileHandle next(
+        ::openat(at.get(), part->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | kind));
+    if (!next.is_open()) {
+      refuse(errno == ELOOP ? "it is a symbolic link, or below one" : reason_text(errno));
+    }
+    at = std::move(next);
+  }
+  struct stat found = {};
+  if (::fstat(at.get(), &found) != 0) {
+    refuse(reason_text(errno));
+  }
+  if (!S_ISREG(found.st_mode)) {
+    refuse("it is " + std::string(kind_name(found.st_mode)) + ", needed a regular file");
+  }
+  if (found.st_nlink > 1) {
+    refuse("it has " + std::to_string(found.st_nlink) +
+           " names, and may be a file from outside the folder; a copy of it has one");
+  }
+  file.file_ = std::move(at);
+  file.size_ = static_cast<std::uint64_t>(found.st_size);
+  return file;
 }
 
 void InputFile::read(std::uint64_t offset, std::span<char> bytes) const {
@@ -144,6 +245,7 @@ OutputFile::OutputFile(std::filesystem::path path)
     fail(errno);
   }
   require_replaceable();
+  remove_left_overs(folder_.get(), name_);
   open_temporary();
 }
 
@@ -191,7 +293,7 @@ void OutputFile::open_temporary() {
   const mode_t mode = replaces_ ? 0600 : 0666;
   constexpr int kAttempts = 16;
   for (int attempt = 1; !file_.is_open(); ++attempt) {
-    temporary_ = fresh_name();
+    temporary_ = fresh_name(name_);
     if (temporary_.empty()) {
       fail(errno);
     }
@@ -204,6 +306,12 @@ void OutputFile::open_temporary() {
       temporary_.clear();  // not ours
       if (reason != EEXIST || attempt == kAttempts) {
         fail(reason);
+      }
+    } else if (!is_taken(file_.get())) {
+      file_ = {};
+      temporary_.clear();  // removed, or about to be
+      if (attempt == kAttempts) {
+        fail(EBUSY);
       }
     }
   }
@@ -237,6 +345,21 @@ void OutputFile::write(std::string_view bytes) {
   }
 }
 
+void OutputFile::write_at(std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(
+        file_.get(), bytes.data(), std::min(bytes.size(), kMostAtOnce), static_cast<off_t>(offset));
+    if (count < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      fail(errno);
+    }
+    offset += static_cast<std::uint64_t>(count);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
 void OutputFile::commit() {
   // Asked again: a link or a device may have come since.
   require_replaceable();
@@ -244,6 +367,11 @@ void OutputFile::commit() {
     keep_permissions();
   }
   if (::fsync(file_.get()) != 0) {
+    fail(errno);
+  }
+  // Keeps the lock until the file has its name.
+  const detail::FileHandle lock(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!lock.is_open()) {
     fail(errno);
   }
   // Some file systems report a full disk only here.

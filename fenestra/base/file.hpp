@@ -50,6 +50,10 @@ class FileHandle {
 class InputFile {
  public:
   FENESTRA_API explicit InputFile(std::filesystem::path path);
+  /// A file that somebody else names and that must be in the folder or below it: no absolute path,
+  /// no "..", no link on the way, no second name by which it is a file of somebody else.
+  FENESTRA_API static InputFile beneath(const std::filesystem::path& folder,
+                                        const std::filesystem::path& relative);
 
   const std::filesystem::path& path() const { return path_; }
   /// Bytes, as they were when the file was opened.
@@ -58,6 +62,8 @@ class InputFile {
   FENESTRA_API void read(std::uint64_t offset, std::span<char> bytes) const;
 
  private:
+  InputFile() = default;
+
   std::filesystem::path path_;
   detail::FileHandle file_;
   std::uint64_t size_ = 0;
@@ -77,6 +83,8 @@ class OutputFile {
 
   /// Appends.
   FENESTRA_API void write(std::string_view bytes);
+  /// At any place, in any order; what is never written before the last byte is zero.
+  FENESTRA_API void write_at(std::uint64_t offset, std::string_view bytes);
   /// Syncs the file, renames it and syncs the folder. Nothing can be written afterwards.
   FENESTRA_API void commit();
 

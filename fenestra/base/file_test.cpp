@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -176,6 +177,41 @@ TEST_F(File, AWriteThatFailsLeavesTheOldFileAndNoOther) {
   std::signal(SIGXFSZ, old_handler);
   EXPECT_TRUE(holds(text, "cannot be written")) << text;
   EXPECT_EQ(contents(path), "old");
+  EXPECT_EQ(names(), std::set<std::string>{"a"});
+}
+
+TEST_F(File, WhatAKilledWriterLeftIsRemovedByTheNextOneOfTheSameFile) {
+  const auto killed_writer_of = [&](const std::string& name) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      OutputFile file(folder_ / name);
+      file.write("half");
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status));
+  };
+  killed_writer_of("a");
+  EXPECT_EQ(names().size(), 1U);
+  killed_writer_of("b");
+  EXPECT_EQ(names().size(), 2U);
+  killed_writer_of("a");  // removes what the first left, and leaves its own
+  EXPECT_EQ(names().size(), 2U);
+  replace_file(folder_ / "a", {"new"});
+  EXPECT_EQ(names().size(), 2U);  // a, and what is left of b
+  replace_file(folder_ / "b", {"new"});
+  EXPECT_EQ(names(), (std::set<std::string>{"a", "b"}));
+}
+
+TEST_F(File, AWriterThatIsAtWorkKeepsItsFile) {
+  OutputFile first(folder_ / "a");
+  first.write("first");
+  replace_file(folder_ / "a", {"second"});
+  EXPECT_EQ(contents(folder_ / "a"), "second");
+  EXPECT_EQ(names().size(), 2U);
+  first.commit();
+  EXPECT_EQ(contents(folder_ / "a"), "first");
   EXPECT_EQ(names(), std::set<std::string>{"a"});
 }
 
