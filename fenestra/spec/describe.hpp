@@ -98,8 +98,7 @@ inline std::vector<std::string> draw_windows(const WindowAxis& a,
 
   // Only windows that reach into the drawing: those before it lie in padding that was cut off.
   const bool cut = drawn.begin > -a.pad_low;
-  const Index first =
-      !cut ? 0 : std::max<Index>(ceil_div(drawn.begin + a.pad_low - a.span() + 1, a.stride), 0);
+  const Index first = cut ? a.needed_windows({drawn.begin, drawn.end}).begin : 0;
   Index last = first;
   while (last < a.out && last - first < max_windows && a.window(last).first < drawn.end) {
     ++last;

@@ -9,6 +9,7 @@
 #include <fenestra/base/checked.hpp>
 #include <fenestra/base/error.hpp>
 #include <fenestra/spec/options.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/shape.hpp>
 
 #include <functional>
@@ -54,6 +55,8 @@ enum class Visit {
   all,
 };
 
+struct AxisTile;
+
 struct WindowAxis {
   Index in = 1;        ///< cells the windows slide over
   Index kernel = 1;    ///< taps of a window; 0 for `adaptive`, where windows differ
@@ -87,8 +90,106 @@ struct WindowAxis {
     return {0, window.taps};
   }
 
+  // What a range reads. Ranges lie inside the axis; on a resolved axis nothing here overflows,
+  // since no number is formed that lies further out than a window which starts at the padded end.
+
+  /// The cells of the input from the first tap of the first of these windows to the last tap of the
+  /// last; none where they see only padding.
+  constexpr IndexRange needed_cells(const IndexRange& windows) const {
+    if (windows.empty()) {
+      return {};
+    }
+    const Window low = window(windows.begin);
+    const Window high = window(windows.end - 1);
+    return within(low.first, high.cell(high.taps - 1) + 1, in);
+  }
+  /// The windows that reach over one of these cells, from their first tap to their last: what the
+  /// cells are computed from where the windows are the input. With gaps between taps some of them
+  /// may touch no cell.
+  constexpr IndexRange needed_windows(const IndexRange& cells) const {
+    if (cells.empty()) {
+      return {};
+    }
+    if (rule == ExtentRule::adaptive) {
+      return within(floor_div(cells.begin * out, in), ceil_div(cells.end * out, in), out);
+    }
+    return within(ceil_div(cells.begin + pad_low - span() + 1, stride),
+                  floor_div(cells.end - 1 + pad_low, stride) + 1,
+                  out);
+  }
+
+  /// The same operator on what a range of outputs needs. Outputs are windows, or cells where the
+  /// operator is the transposed one.
+  constexpr AxisTile needed(const IndexRange& outputs) const;
+  constexpr AxisTile needed_transposed(const IndexRange& cells) const;
+
   friend constexpr bool operator==(const WindowAxis&, const WindowAxis&) = default;
+
+ private:
+  static constexpr IndexRange within(Index begin, Index end, Index extent) {
+    begin = begin > 0 ? begin : 0;
+    end = end < extent ? end : extent;
+    return begin < end ? IndexRange{begin, end} : IndexRange{};
+  }
 };
+
+/// A part of an operator along one axis: what it computes, what it reads, and the axis of the
+/// operator that does so. Its padding is what is left of the padding of the whole where the part
+/// touches the border, and none elsewhere, so a tile is the same operator with another geometry.
+struct AxisTile {
+  IndexRange outputs;  ///< at least those that were asked for
+  IndexRange inputs;   ///< never none
+  WindowAxis axis;     ///< `in` and `out` count the cells and windows of these ranges
+};
+
+/// Outputs are added only where the operator could not exist without them: windows that see nothing
+/// but padding take the nearest that sees a cell along, and bins, which differ, are taken whole.
+constexpr AxisTile WindowAxis::needed(const IndexRange& outputs) const {
+  if (rule == ExtentRule::transposed) {
+    return needed_transposed(outputs);
+  }
+  const AxisTile whole{{0, out}, {0, in}, *this};
+  if (rule == ExtentRule::adaptive) {
+    return whole;
+  }
+  IndexRange windows = outputs;
+  if (needed_cells(windows).empty()) {
+    const IndexRange sighted = needed_windows({0, in});
+    if (sighted.empty()) {
+      return whole;
+    }
+    windows = windows.end <= sighted.begin ? IndexRange{windows.begin, sighted.begin + 1}
+                                           : IndexRange{sighted.end - 1, windows.end};
+  }
+  AxisTile tile{windows, needed_cells(windows), *this};
+  const Index begin = window(windows.begin).first;
+  const Index end = window(windows.end - 1).first + span();
+  const Index beyond = end - tile.inputs.end;  // high padding, and the overhang of `ceil`
+  tile.axis.in = tile.inputs.count();
+  tile.axis.out = windows.count();
+  tile.axis.pad_low = tile.inputs.begin - begin;
+  tile.axis.pad_high = beyond < pad_high ? beyond : pad_high;
+  return tile;
+}
+
+/// As many windows are added as it takes to begin at or before the first cell.
+constexpr AxisTile WindowAxis::needed_transposed(const IndexRange& cells) const {
+  const Index covering = floor_div(cells.begin + pad_low, stride);
+  const Index reaching = ceil_div(cells.begin + pad_low - span() + 1, stride);
+  const Index last = floor_div(cells.end - 1 + pad_low, stride);
+  const Index first = reaching < covering ? reaching : covering;
+  AxisTile tile{cells, {first > 0 ? first : 0, (last < out ? last : out - 1) + 1}, *this};
+  if (tile.inputs.begin >= out) {
+    tile.inputs.begin = out - 1;
+  }
+  const Index begin = window(tile.inputs.begin).first;
+  const Index end = window(tile.inputs.end - 1).first + span();
+  tile.axis.in = cells.count();
+  tile.axis.out = tile.inputs.count();
+  tile.axis.pad_low = cells.begin - begin;
+  tile.axis.pad_high = end > cells.end ? end - cells.end : 0;
+  return tile;
+}
 
 /// All spatial axes of an operator, outermost first.
 struct Windows {

@@ -1,14 +1,10 @@
 // Random geometries of one to five dimensions, with groups and layouts: extents against counting,
 // the index map against nested loops, and problem strings that lead back. RapidCheck shrinks what
 // fails.
-#include <fenestra/ops/adaptive_avg_pool/geometry.hpp>
-#include <fenestra/ops/avg_pool/geometry.hpp>
 #include <fenestra/ops/conv/geometry.hpp>
 #include <fenestra/ops/conv_transpose/geometry.hpp>
-#include <fenestra/ops/lp_pool/geometry.hpp>
-#include <fenestra/ops/max_pool/geometry.hpp>
 #include <fenestra/ops/max_unpool/geometry.hpp>
-#include <fenestra/ops/smooth_max_pool/geometry.hpp>
+#include <fenestra/ops/pool/reduction.hpp>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -271,7 +267,7 @@ RC_GTEST_PROP(RandomGeometry, APoolHasTheWindowsOneCountsInFloorAndCeilMode, ())
   RC_ASSERT(g.pool.x_shape() == shape);
   RC_ASSERT(g.pool.y_shape() == x.shape(channels, out));
   check_index_map(g.pool.windows, axes, out, axes.in);
-  check_string(g, parse_avg_pool);
+  check_string(g, parse_reduced<AverageReduction>);
   // The other fixed-window pools see the same windows.
   const MaxPoolGeometry max =
       max_pool_geometry(shape,
@@ -302,9 +298,9 @@ RC_GTEST_PROP(RandomGeometry, APoolHasTheWindowsOneCountsInFloorAndCeilMode, ())
   RC_ASSERT(max.pool == g.pool);
   RC_ASSERT(smooth.pool == g.pool);
   RC_ASSERT(lp.pool == g.pool);
-  check_string(max, parse_max_pool);
-  check_string(smooth, parse_smooth_max_pool);
-  check_string(lp, parse_lp_pool);
+  check_string(max, parse_reduced<MaxReduction>);
+  check_string(smooth, parse_reduced<SmoothMaxReduction>);
+  check_string(lp, parse_reduced<LpReduction>);
 }
 
 RC_GTEST_PROP(RandomGeometry, AdaptivePoolsAndUnpoolsHaveTheSizesAskedFor, ()) {
@@ -324,8 +320,12 @@ RC_GTEST_PROP(RandomGeometry, AdaptivePoolsAndUnpoolsHaveTheSizesAskedFor, ()) {
   RC_ASSERT(max.pool.y_shape() == x.shape(channels, out));
   RC_ASSERT(mean.pool == max.pool);
   RC_ASSERT(unpool.y_shape() == x.shape(channels, out));
-  check_string(max, parse_adaptive_max_pool);
-  check_string(mean, parse_adaptive_avg_pool);
+  check_string(max, [](const Problem& problem) {
+    return MaxPoolGeometry{{}, parse_adaptive_pool("adaptive_max_pool", problem)};
+  });
+  check_string(mean, [](const Problem& problem) {
+    return AvgPoolGeometry{{}, parse_adaptive_pool("adaptive_avg_pool", problem)};
+  });
   check_string(unpool, parse_max_unpool);
 }
 
