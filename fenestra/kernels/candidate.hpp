@@ -34,8 +34,10 @@ FENESTRA_API void apply_isa_limit();
 /// environment.
 FENESTRA_API std::string_view forced_kernel();
 
-/// What happens where the forced candidate refuses a problem.
-enum class IfRefused { fail, choose_freely };
+/// What happens where the forced candidate refuses a problem. `run` is for tiles, which take the
+/// candidate of the whole: no candidate refuses a part of what it accepts but for the sake of
+/// speed.
+enum class IfRefused { fail, choose_freely, run };
 
 /// Whether the forced candidate may be passed over; the environment's may not.
 FENESTRA_API IfRefused if_refused() noexcept;
@@ -82,7 +84,7 @@ const Candidate<Problem, Arguments>& choose(
         continue;
       }
       const char* reason = candidate.refuse(problem);
-      if (reason == nullptr) {
+      if (reason == nullptr || if_refused() == IfRefused::run) {
         return candidate;
       }
       if (if_refused() == IfRefused::fail) {

@@ -181,7 +181,7 @@ class Block {
         j0_(j0),
         columns_(j1 - j0),
         width_(width_for<T>(job.size.rows)),
-        b_in_place_(job.b.pack == nullptr && job.b.lane_stride == 1 && panel1 - panel0 <= 2),
+        b_in_place_(job.b.pack == nullptr && job.b.line_stride == 1 && panel1 - panel0 <= 2),
         b_streamed_(job.b.pack != nullptr && job.a.access != LeftAccess::packed_block &&
                     rows_ * (job.cuts.size / job.cuts.segment + 1) <= kMostStarts) {
     const Index padded = ceil_of(columns_, width_) * width_;
@@ -249,7 +249,7 @@ class Block {
     if (job_.b.pack != nullptr) {
       job_.b.pack(job_.b.object, range, width_, dst);
     } else {
-      const StridedOperand<T> matrix{job_.b.data, job_.b.lane_stride, job_.b.depth_stride};
+      const StridedOperand<T> matrix{job_.b.data, job_.b.line_stride, job_.b.depth_stride};
       pack_strided<T>(&matrix, range, width_, dst);
     }
   }
@@ -326,7 +326,7 @@ class Block {
       }
       tile.length = depth();
       tile.a_stride = height(p);
-      if (a.access == LeftAccess::lanes) {
+      if (a.access == LeftAccess::lines) {
         tile.a = a.data + i0 + k0_ * a.depth_stride;
         tile.a_stride = a.depth_stride;
       } else if (a.access == LeftAccess::packed) {
@@ -368,10 +368,11 @@ void run_block(const Job<T>& job, Index panel0, Index panel1, Index j0, Index j1
   Block<T>(job, panel0, panel1, j0, j1).run();
 }
 
-/// Lanes that are far apart and depths that are adjacent: squares of 128 bits are turned in
+/// Lanes that are far apart and depths that are adjacent: squares of 128 bits are transposed in
 /// registers.
 template <class T>
-void turn(const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) {
+void transpose_block(
+    const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) {
   Index i = 0;
 #if HWY_TARGET != HWY_SCALAR
   constexpr Index kSide = 16 / static_cast<Index>(sizeof(T));
@@ -420,10 +421,10 @@ void pack_matrix(const StridedOperand<T>& m, const PanelRange& range, Index widt
   constexpr Index kLanes = lanes_of<T>();
   const hn::ScalableTag<T> d;
   const Index depth = range.k1 - range.k0;
-  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
-    const Index count = std::min(width, range.count - lane);
-    const T* src = m.data + (range.first + lane) * m.lane_stride + range.k0 * m.depth_stride;
-    if (m.lane_stride == 1 && count == width && width % kLanes == 0) {
+  for (Index line = 0; line < range.count; line += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - line);
+    const T* src = m.data + (range.first + line) * m.line_stride + range.k0 * m.depth_stride;
+    if (m.line_stride == 1 && count == width && width % kLanes == 0) {
       T* HWY_RESTRICT out = dst;
       for (Index k = 0; k < depth; ++k, src += m.depth_stride, out += width) {
         for (Index v = 0; v < width; v += kLanes) {
@@ -433,11 +434,11 @@ void pack_matrix(const StridedOperand<T>& m, const PanelRange& range, Index widt
       continue;
     }
     if (m.depth_stride == 1) {
-      turn(src, m.lane_stride, count, depth, dst, width);
+      transpose_block(src, m.line_stride, count, depth, dst, width);
     } else {
       for (Index k = 0; k < depth; ++k) {
         for (Index i = 0; i < count; ++i) {
-          dst[k * width + i] = src[k * m.depth_stride + i * m.lane_stride];
+          dst[k * width + i] = src[k * m.depth_stride + i * m.line_stride];
         }
       }
     }
@@ -465,13 +466,13 @@ void pack_matrix_f64(const StridedOperand<double>& m,
                      double* dst) {
   pack_matrix(m, range, width, dst);
 }
-void turn_f32(
+void transpose_f32(
     const float* src, Index src_stride, Index rows, Index columns, float* dst, Index dst_stride) {
-  turn(src, src_stride, rows, columns, dst, dst_stride);
+  transpose_block(src, src_stride, rows, columns, dst, dst_stride);
 }
-void turn_f64(
+void transpose_f64(
     const double* src, Index src_stride, Index rows, Index columns, double* dst, Index dst_stride) {
-  turn(src, src_stride, rows, columns, dst, dst_stride);
+  transpose_block(src, src_stride, rows, columns, dst, dst_stride);
 }
 Index max_rows() { return kMaxRows; }
 Index width_f32(Index rows) { return width_for<float>(rows); }
@@ -490,8 +491,8 @@ HWY_EXPORT(run_block_f32);
 HWY_EXPORT(run_block_f64);
 HWY_EXPORT(pack_matrix_f32);
 HWY_EXPORT(pack_matrix_f64);
-HWY_EXPORT(turn_f32);
-HWY_EXPORT(turn_f64);
+HWY_EXPORT(transpose_f32);
+HWY_EXPORT(transpose_f64);
 HWY_EXPORT(max_rows);
 HWY_EXPORT(width_f32);
 HWY_EXPORT(width_f64);
@@ -505,45 +506,6 @@ auto block_function() {
   } else {
     return HWY_DYNAMIC_DISPATCH(run_block_f64);
   }
-}
-
-/// Blocks of C: columns first, then rows, halved until every thread has a few.
-struct BlockGrid {
-  Index columns;     // of a block
-  Index per_period;  // blocks in a period of columns
-  Index period;
-  Index periods;
-  Index row_blocks;
-  Index total() const { return row_blocks * per_period * periods; }
-};
-
-template <class T>
-BlockGrid divide(const Job<T>& job) {
-  constexpr Index kQuantum = 64;
-  const auto bytes = static_cast<Index>(sizeof(T));
-  BlockGrid grid{};
-  grid.period = job.c.period > 0 && job.c.store == nullptr ? job.c.period : job.size.columns;
-  grid.periods = job.size.columns / grid.period;
-  const Index most = job.size.rows < 24 ? 2 * kColumnBytes / bytes : kColumnBytes / bytes;
-  grid.per_period = ceil_of(grid.period, most);
-  grid.row_blocks = ceil_of(job.size.rows, job.c.store != nullptr ? kTileRows : kBlockRows);
-  const bool serial =
-      threads() == 1 ||
-      job.size.rows * job.size.columns * std::max<Index>(job.size.depth, 1) < kSerialWork;
-  if (!serial) {
-    const Index wanted = 4 * threads();
-    while (grid.total() < wanted && grid.period / grid.per_period >= 2 * kQuantum) {
-      grid.per_period *= 2;
-    }
-    grid.row_blocks = std::max(
-        grid.row_blocks,
-        std::min(ceil_of(wanted, grid.per_period * grid.periods), ceil_of(job.size.rows, 24)));
-  }
-  grid.row_blocks = std::min(grid.row_blocks, job.panels.count);
-  grid.columns = ceil_of(ceil_of(grid.period, grid.per_period), kQuantum) * kQuantum;
-  grid.columns = std::min(grid.columns, grid.period);
-  grid.per_period = ceil_of(grid.period, grid.columns);
-  return grid;
 }
 
 template <class T>
@@ -620,7 +582,7 @@ void gemm(const GemmSize& size,
   if (size.depth == 0) {
     // There is nothing to read, but zeros and biases to write.
     static constexpr T kNothing[1] = {};
-    job.a = {.access = LeftAccess::lanes, .data = kNothing};
+    job.a = {.access = LeftAccess::lines, .data = kNothing};
     job.b = {.data = kNothing};
   }
   run_job(job);
@@ -645,11 +607,11 @@ void gemm_strided(const GemmSize& size,
   left.data = a.data;
   if (a.depth_stride == 1) {
     left.access = LeftAccess::rows;
-    left.row_stride = a.lane_stride;
-  } else if (a.lane_stride == 1 && size.columns <= 32) {
+    left.row_stride = a.line_stride;
+  } else if (a.line_stride == 1 && size.columns <= 32) {
     // Depths that are a large power of two apart fall into few sets of the cache; more columns than
     // this pay for a copy.
-    left.access = LeftAccess::lanes;
+    left.access = LeftAccess::lines;
     left.depth_stride = a.depth_stride;
   } else {
     left.access = LeftAccess::packed_block;
@@ -658,7 +620,7 @@ void gemm_strided(const GemmSize& size,
   }
   gemm<T>(size,
           left,
-          {.data = b.data, .depth_stride = b.depth_stride, .lane_stride = b.lane_stride},
+          {.data = b.data, .depth_stride = b.depth_stride, .line_stride = b.line_stride},
           c);
 }
 
@@ -666,9 +628,9 @@ template <class T>
 void transpose(
     const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) noexcept {
   if constexpr (sizeof(T) == sizeof(float)) {
-    HWY_DYNAMIC_DISPATCH(turn_f32)(src, src_stride, rows, columns, dst, dst_stride);
+    HWY_DYNAMIC_DISPATCH(transpose_f32)(src, src_stride, rows, columns, dst, dst_stride);
   } else {
-    HWY_DYNAMIC_DISPATCH(turn_f64)(src, src_stride, rows, columns, dst, dst_stride);
+    HWY_DYNAMIC_DISPATCH(transpose_f64)(src, src_stride, rows, columns, dst, dst_stride);
   }
 }
 

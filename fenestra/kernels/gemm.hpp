@@ -11,7 +11,7 @@
 
 namespace fenestra::kernels {
 
-/// Lanes [first, first + count) of an operand, depths [k0, k1). A lane is a row of A or a column of
+/// Lines [first, first + count) of an operand, depths [k0, k1). A line is a row of A or a column of
 /// B.
 struct PanelRange {
   Index first = 0;
@@ -20,7 +20,7 @@ struct PanelRange {
   Index k1 = 0;
 };
 
-/// Writes panels of `width` lanes each; what fills up the last one does not matter. Lane i at depth
+/// Writes panels of `width` lines each; what fills up the last one does not matter. Line i at depth
 /// k goes to dst[(i / width) * width * (k1 - k0) + (k - k0) * width + i % width].
 template <class T>
 using PackPanels = void (*)(const void* object, const PanelRange& range, Index width, T* dst);
@@ -28,7 +28,7 @@ using PackPanels = void (*)(const void* object, const PanelRange& range, Index w
 /// How the kernel reads A, rows x depth.
 enum class LeftAccess {
   rows,         ///< in place: rows are runs of consecutive depths
-  lanes,        ///< in place: element (i, k) at data[i + k * depth_stride]
+  lines,        ///< in place: element (i, k) at data[i + k * depth_stride]
   packed,       ///< brought by `pack`, once per call, into scratch of the size of A
   packed_block  ///< brought by `pack` for each block: at most 96 rows and 320 depths
 };
@@ -50,14 +50,14 @@ struct LeftOperand {
 };
 
 /// The right operand, depth x columns. Without `pack`, element (k, j) lies at
-/// data[k * depth_stride + j * lane_stride]. `prepare`, where given, is called before a block's
+/// data[k * depth_stride + j * line_stride]. `prepare`, where given, is called before a block's
 /// panels are packed, in the same thread, with the range of the whole block; what it finds out it
 /// leaves in that thread's scratch for `pack`.
 template <class T>
 struct RightOperand {
   const T* data = nullptr;
   Index depth_stride = 0;
-  Index lane_stride = 1;
+  Index line_stride = 1;
   const void* object = nullptr;
   PackPanels<T> pack = nullptr;
   void (*prepare)(const void* object, const PanelRange& range) = nullptr;
@@ -111,18 +111,18 @@ void gemm(const GemmSize& size,
           const RightOperand<T>& b,
           const Product<T>& c);
 
-/// `pack` for a matrix in memory: element (lane, k) at data[lane * lane_stride + k * depth_stride].
+/// `pack` for a matrix in memory: element (line, k) at data[line * line_stride + k * depth_stride].
 template <class T>
 struct StridedOperand {
   const T* data = nullptr;
-  Index lane_stride = 1;
+  Index line_stride = 1;
   Index depth_stride = 1;
 };
 template <class T>
 void pack_strided(const void* strided_operand, const PanelRange& range, Index width, T* dst);
 
-/// C = A B with general strides: A (i, k) at a.data[i * lane_stride + k * depth_stride], B (k, j)
-/// likewise with lanes j.
+/// C = A B with general strides: A (i, k) at a.data[i * line_stride + k * depth_stride], B (k, j)
+/// likewise with lines j.
 template <class T>
 void gemm_strided(const GemmSize& size,
                   const StridedOperand<T>& a,

@@ -1,8 +1,10 @@
-// How a matrix product is cut: blocks of depth, panels of rows, and what a micro-kernel is given.
+// How a matrix product is cut: blocks of depth, panels of rows, blocks for threads, and what a
+// micro-kernel is given.
 // The part of kernels/gemm.cpp that no instruction set changes. Internal: not installed.
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/gemm.hpp>
 
 #include <algorithm>
@@ -28,7 +30,7 @@ inline constexpr Index kSerialWork = 200'000;
 
 constexpr Index ceil_of(Index a, Index b) { return (a + b - 1) / b; }
 
-/// What a micro-kernel works on. A: `segments` x `length` depths, rows by table or lanes in place.
+/// What a micro-kernel works on. A: `segments` x `length` depths, rows by table or lines in place.
 /// B: row k at b + k * b_stride, or at b + b_offsets[k].
 template <class T>
 struct Tile {
@@ -101,5 +103,85 @@ struct Job {
   RowPanels panels;
   const T* shared_a = nullptr;
 };
+
+/// Blocks of C, one task each.
+struct BlockGrid {
+  Index columns;     // of a block
+  Index per_period;  // blocks in a period of columns
+  Index period;
+  Index periods;
+  Index row_blocks;
+  Index total() const { return row_blocks * per_period * periods; }
+};
+
+/// What bringing an element of an operand costs, in multiply-adds of the inner loop (some 16 to 32
+/// in a cycle).
+struct PackCost {
+  Index left;
+  Index right;
+};
+
+template <class T>
+PackCost pack_cost(const Job<T>& job) {
+  constexpr Index kCopied = 4;
+  constexpr Index kTurned = 16;
+  constexpr Index kGathered = 32;
+  const Index right = job.b.pack != nullptr    ? kGathered
+                      : job.b.line_stride == 1 ? kCopied
+                                               : kTurned;
+  return {job.a.access == LeftAccess::packed_block ? kTurned : 0, right};
+}
+
+inline void cut_columns(BlockGrid& grid, Index blocks, Index width) {
+  grid.columns = std::min(ceil_of(ceil_of(grid.period, blocks), width) * width, grid.period);
+  grid.per_period = ceil_of(grid.period, grid.columns);
+}
+
+/// Cuts C so that the threads end early. Each block brings its rows of A and its columns of B by
+/// itself: cutting rows packs B once more for each part, and cutting columns A, which is why more
+/// blocks than threads are not better as such. No bit depends on it.
+template <class T>
+BlockGrid divide(const Job<T>& job) {
+  const auto bytes = static_cast<Index>(sizeof(T));
+  const Index width = panel_width<T>(job.size.rows);
+  BlockGrid grid{};
+  grid.period = job.c.period > 0 && job.c.store == nullptr ? job.c.period : job.size.columns;
+  grid.periods = job.size.columns / grid.period;
+  const Index most = job.size.rows < 24 ? 2 * kColumnBytes / bytes : kColumnBytes / bytes;
+  const Index fewest_rows = std::min(
+      ceil_of(job.size.rows, job.c.store != nullptr ? kTileRows : kBlockRows), job.panels.count);
+  const Index fewest_columns = ceil_of(grid.period, most);
+  grid.row_blocks = fewest_rows;
+  cut_columns(grid, fewest_columns, width);
+  const Index team = threads();
+  if (team == 1 ||
+      job.size.rows * job.size.columns * std::max<Index>(job.size.depth, 1) < kSerialWork) {
+    return grid;
+  }
+  const PackCost pack = pack_cost(job);
+  const auto cost = [&](const BlockGrid& g) {
+    const Index rows = ceil_of(job.panels.count, g.row_blocks) * job.panels.rows / job.panels.count;
+    const Index task = rows * g.columns + pack.left * rows + pack.right * g.columns;
+    // Threads are not equally fast: an eighth of a task is waited for at the end.
+    return ceil_of(g.total(), team) * task + task / 8;
+  };
+  BlockGrid best = grid;
+  Index best_cost = cost(best);
+  for (Index rows = fewest_rows; rows <= job.panels.count; rows *= 2) {
+    for (Index columns = fewest_columns;; columns *= 2) {
+      BlockGrid cut = grid;
+      cut.row_blocks = rows;
+      cut_columns(cut, columns, width);
+      if (const Index cut_cost = cost(cut); cut_cost < best_cost) {
+        best = cut;
+        best_cost = cut_cost;
+      }
+      if (cut.columns <= width || cut.total() >= 4 * team) {
+        break;
+      }
+    }
+  }
+  return best;
+}
 
 }  // namespace fenestra::kernels::detail

@@ -34,20 +34,20 @@ struct Variant {
   bool column_bias = false;
 };
 
-/// A matrix of lanes x depth somewhere in memory.
+/// A matrix of lines x depth somewhere in memory.
 template <class T>
 struct Matrix {
   std::vector<T> values;
   StridedOperand<T> operand;
 
-  Matrix(Index lanes, Index depth, bool depth_adjacent, bool spread, Random& random)
-      : values(random_values<T>(lanes * depth * (spread ? 2 : 1) + 1, random)) {
+  Matrix(Index lines, Index depth, bool depth_adjacent, bool spread, Random& random)
+      : values(random_values<T>(lines * depth * (spread ? 2 : 1) + 1, random)) {
     const Index unit = spread ? 2 : 1;
     operand = depth_adjacent ? StridedOperand<T>{values.data(), depth * unit, unit}
-                             : StridedOperand<T>{values.data(), unit, lanes * unit};
+                             : StridedOperand<T>{values.data(), unit, lines * unit};
   }
-  T at(Index lane, Index k) const {
-    return operand.data[lane * operand.lane_stride + k * operand.depth_stride];
+  T at(Index line, Index k) const {
+    return operand.data[line * operand.line_stride + k * operand.depth_stride];
   }
 };
 
