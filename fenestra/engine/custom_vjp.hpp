@@ -83,6 +83,10 @@ class CustomPrimitive final : public Primitive<T> {
   bool needs(int i, int what) const override { return i > 0 && what > 0; }
   std::optional<Split> split(std::span<const Shape>) const override { return std::nullopt; }
   std::shared_ptr<const Primitive<T>> piece(Index) const override { return nullptr; }
+  std::optional<TileOf<std::shared_ptr<const Primitive<T>>>> tile(std::span<const Shape>,
+                                                                  const Box&) const override {
+    return std::nullopt;
+  }
   std::string layout() const override { return {}; }
   std::optional<Condition> condition(int) const override { return std::nullopt; }
   Index multiply_adds() const override { return 0; }

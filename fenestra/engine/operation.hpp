@@ -68,6 +68,7 @@ class OperationOn final : public Operation {
   explicit OperationOn(std::shared_ptr<const Primitive<T>> primitive)
       : primitive_(std::move(primitive)) {}
 
+  const Primitive<T>& primitive() const { return *primitive_; }
   std::string_view name() const override { return primitive_->name(); }
   std::string attributes() const override { return primitive_->attributes(); }
   bool equals(const Operation& other) const override {
@@ -88,6 +89,17 @@ class OperationOn final : public Operation {
   std::shared_ptr<const Operation> piece(Index count) const override {
     auto piece = primitive_->piece(count);
     return piece == nullptr ? nullptr : shared_operation(new OperationOn(std::move(piece)));
+  }
+  std::optional<TileOf<std::shared_ptr<const Operation>>> tile(std::span<const Shape> in,
+                                                               const Box& result) const override {
+    auto tile = primitive_->tile(in, result);
+    if (!tile) {
+      return std::nullopt;
+    }
+    return {{tile->result,
+             std::move(tile->in),
+             shared_operation(new OperationOn(std::move(tile->part))),
+             tile->axes}};
   }
   std::string layout() const override { return primitive_->layout(); }
   std::optional<Condition> condition(int i) const override { return primitive_->condition(i); }

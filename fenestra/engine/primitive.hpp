@@ -10,6 +10,7 @@
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/batch.hpp>
 #include <fenestra/graph/operation.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/condition.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -51,6 +52,9 @@ class Primitive {
   /// How it meets the samples along axis 0; see graph::Operation.
   virtual std::optional<Split> split(std::span<const Shape> in) const = 0;
   virtual std::shared_ptr<const Primitive> piece(Index count) const = 0;
+  /// Itself on a part of its result; see graph::Operation.
+  virtual std::optional<TileOf<std::shared_ptr<const Primitive>>> tile(std::span<const Shape> in,
+                                                                       const Box& result) const = 0;
   /// Where the channels of its activations stand, for people; empty where it does not ask.
   virtual std::string layout() const = 0;
   /// What the numbers of input i must fulfil, where they are given; none where all will do.

@@ -8,6 +8,7 @@
 // - channel_map(saved): a scale and a shift per channel, where it does no more than that to input 0
 // - scaled(saved, scale, shift): scale * y + shift in one operation, where it can take them in
 // - split(shapes of the inputs) and piece(count): itself on a few samples of axis 0
+// - tile(shapes of the inputs, box): itself on a part of its result, a TileOf<P>
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
 //   scratch), and may have kernel_name() and scratch_bytes()
 // and a function apply_batched(primitive, call) beside it: its rule for batches.
@@ -77,6 +78,7 @@ class PrimitiveOf final : public Primitive<T> {
 
   explicit PrimitiveOf(const P& primitive) : primitive_(primitive) {}
 
+  const P& primitive() const { return primitive_; }
   std::shared_ptr<const Primitive<T>> shared() const override { return kept(primitive_); }
   std::string_view name() const override { return name_of(primitive_); }
   std::string attributes() const override {
@@ -120,6 +122,15 @@ class PrimitiveOf final : public Primitive<T> {
     } else {
       return nullptr;
     }
+  }
+  std::optional<TileOf<std::shared_ptr<const Primitive<T>>>> tile(
+      std::span<const Shape> in, const Box& result) const override {
+    if constexpr (requires { primitive_.tile(in, result); }) {
+      if (auto tile = primitive_.tile(in, result)) {
+        return {{tile->result, std::move(tile->in), kept(tile->part), tile->axes}};
+      }
+    }
+    return std::nullopt;
   }
   std::string layout() const override {
     if constexpr (requires { primitive_.g.layout; }) {

@@ -51,7 +51,7 @@ std::string name_of(const Graph& graph, NodeId id) {
 
 std::vector<NodeId> differentiable(const Graph& graph) {
   std::vector<NodeId> result;
-  for (const NodeId id : graph.given()) {
+  for (const NodeId id : graph.arguments()) {
     if (graph.node(id).kind != NodeKind::data) {
       result.push_back(id);
     }

@@ -64,7 +64,7 @@ template <class T>
 Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
     : plan_(std::move(plan)),
       arena_(arena),
-      given_(plan_->given().size()),
+      arguments_(plan_->arguments().size()),
       outputs_(plan_->graph().outputs().size()) {
   const Graph& graph = plan_->graph();
   // Where a pointer is not known yet the view stands on null, with the shape that it will have.
@@ -121,7 +121,7 @@ void Execution<T>::make_calls() {
 
 template <class T>
 typename Execution<T>::Cut Execution<T>::cut(const Place& place, const Shape& shape) {
-  return {false, place.kind == Place::Kind::lane, place.offset, sample_elements(shape)};
+  return {false, place.kind == Place::Kind::worker, place.offset, sample_elements(shape)};
 }
 
 template <class T>
@@ -147,28 +147,28 @@ void Execution<T>::make_loop(const PieceLoop& plan, std::size_t tensor, std::siz
     loop.workspaces.push_back(cut(plan_->workspace(id), node.workspace.shape));
   }
   auto* memory = static_cast<std::byte*>(address(plan.memory));
-  for (Index l = 0; l < plan.lanes; ++l) {
-    typename Loop::Lane lane;
-    lane.memory = memory + static_cast<std::size_t>(l) * plan.lane_bytes;
-    lane.tensors.resize(loop.tensors.size());
-    lane.selections.resize(loop.selections.size());
-    lane.calls.resize(plan.end - plan.first);
-    lane.seconds.resize(plan.end - plan.first);
+  for (Index l = 0; l < plan.workers; ++l) {
+    typename Loop::Worker worker;
+    worker.memory = memory + static_cast<std::size_t>(l) * plan.worker_bytes;
+    worker.tensors.resize(loop.tensors.size());
+    worker.selections.resize(loop.selections.size());
+    worker.calls.resize(plan.end - plan.first);
+    worker.seconds.resize(plan.end - plan.first);
     std::size_t in = 0;
     std::size_t data = 0;
     for (std::size_t s = plan.first; s < plan.end; ++s) {
       const Step& step = plan_->steps()[s];
       const Node& node = graph.node(step.node);
-      Call& call = lane.calls[s - plan.first];
-      call.in = lane.tensors.data() + in;
+      Call& call = worker.calls[s - plan.first];
+      call.in = worker.tensors.data() + in;
       call.count = node.in.size();
-      call.data = std::span<const Selection>(lane.selections).subspan(data, node.data.size());
+      call.data = std::span<const Selection>(worker.selections).subspan(data, node.data.size());
       call.scratch =
-          step.scratch.kind == Place::Kind::none ? nullptr : lane.memory + step.scratch.offset;
+          step.scratch.kind == Place::Kind::none ? nullptr : worker.memory + step.scratch.offset;
       in += node.in.size();
       data += node.data.size();
     }
-    loop.lanes.push_back(std::move(lane));
+    loop.workers.push_back(std::move(worker));
   }
   loops_.push_back(std::move(loop));
 }
@@ -186,7 +186,7 @@ void* Execution<T>::address(const Place& place) const {
 template <class T>
 typename Execution<T>::Binding* Execution<T>::binding(const Place& place) {
   switch (place.kind) {
-    case Place::Kind::given: return &given_[static_cast<std::size_t>(place.index)];
+    case Place::Kind::argument: return &arguments_[static_cast<std::size_t>(place.index)];
     case Place::Kind::output: return &outputs_[static_cast<std::size_t>(place.index)];
     default: return nullptr;
   }
@@ -210,20 +210,23 @@ void Execution<T>::bind(Binding& binding, const void* pointer) noexcept {
 }
 
 template <class T>
-void Execution<T>::run_piece(
-    const PieceLoop& plan, const Loop& loop, typename Loop::Lane& lane, Index number, bool timed) {
+void Execution<T>::run_piece(const PieceLoop& plan,
+                             const Loop& loop,
+                             typename Loop::Worker& worker,
+                             Index number,
+                             bool timed) {
   const Index begin = number * plan.piece;
   const Index count = std::min(plan.piece, plan.samples - begin);
   for (std::size_t i = 0; i < loop.tensors.size(); ++i) {
     const Cut& cut = loop.tensors[i];
     const Tensor<T>& whole = tensors_[loop.first_tensor + i];
     if (cut.is_whole) {
-      lane.tensors[i] = Tensor<T>::view(whole.data(), whole.shape());
+      worker.tensors[i] = Tensor<T>::view(whole.data(), whole.shape());
       continue;
     }
-    const T* data = cut.is_local ? reinterpret_cast<const T*>(lane.memory + cut.offset)
+    const T* data = cut.is_local ? reinterpret_cast<const T*>(worker.memory + cut.offset)
                                  : whole.data() + begin * cut.row;
-    lane.tensors[i] = Tensor<T>::view(data, with_samples(whole.shape(), count));
+    worker.tensors[i] = Tensor<T>::view(data, with_samples(whole.shape(), count));
   }
   for (std::size_t i = 0; i < loop.selections.size(); ++i) {
     const Cut& cut = loop.selections[i];
@@ -231,25 +234,25 @@ void Execution<T>::run_piece(
     SelectionType type = whole.type();
     type.shape[0] = count;
     const auto* data =
-        cut.is_local ? lane.memory + cut.offset
+        cut.is_local ? worker.memory + cut.offset
                      : static_cast<const std::byte*>(data_of(whole)) +
                            static_cast<std::size_t>(begin * cut.row) * element_bytes(type.form);
-    lane.selections[i] = view_of(type, data);
+    worker.selections[i] = view_of(type, data);
   }
   Stopwatch watch;
   for (std::size_t s = plan.first; s < plan.end; ++s) {
     const std::size_t at = s - plan.first;
     const Step& step = plan_->steps()[s];
-    Call& call = lane.calls[at];
+    Call& call = worker.calls[at];
     const Cut& result = loop.results[at];
-    call.out = result.is_local ? static_cast<void*>(lane.memory + result.offset)
+    call.out = result.is_local ? static_cast<void*>(worker.memory + result.offset)
                                : static_cast<std::byte*>(calls_[s].out) +
                                      static_cast<std::size_t>(begin * result.row) * sizeof(T);
     const SelectionBuffer& whole = calls_[s].workspace;
     const Cut& workspace = loop.workspaces[at];
     if (workspace.is_local) {
       call.workspace =
-          buffer_of(plan_->graph().node(step.node).workspace, lane.memory + workspace.offset);
+          buffer_of(plan_->graph().node(step.node).workspace, worker.memory + workspace.offset);
     } else if (whole.indices != nullptr) {
       call.workspace.indices = whole.indices + begin * workspace.row;
     } else if (whole.taps != nullptr) {
@@ -258,7 +261,7 @@ void Execution<T>::run_piece(
     const Kernel& kernel = count < plan.piece ? *step.rest : *step.kernel;
     kernel.run(call);
     if (timed) {
-      lane.seconds[at] += watch.seconds();
+      worker.seconds[at] += watch.seconds();
     }
   }
 }
@@ -268,31 +271,31 @@ void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) {
   const PieceLoop& plan = plan_->loops()[number];
   Loop& loop = loops_[number];
   const bool timed = !seconds.empty();
-  for (typename Loop::Lane& lane : loop.lanes) {
-    std::fill(lane.seconds.begin(), lane.seconds.end(), 0.0);
+  for (typename Loop::Worker& worker : loop.workers) {
+    std::fill(worker.seconds.begin(), worker.seconds.end(), 0.0);
   }
-  parallel_for(plan.lanes, 1, [&](Index begin, Index end) {
-    for (Index lane = begin; lane < end; ++lane) {
-      for (Index piece = lane; piece < plan.pieces(); piece += plan.lanes) {
-        run_piece(plan, loop, loop.lanes[static_cast<std::size_t>(lane)], piece, timed);
+  parallel_for(plan.workers, 1, [&](Index begin, Index end) {
+    for (Index worker = begin; worker < end; ++worker) {
+      for (Index piece = worker; piece < plan.pieces(); piece += plan.workers) {
+        run_piece(plan, loop, loop.workers[static_cast<std::size_t>(worker)], piece, timed);
       }
     }
   });
   if (timed) {
-    for (const typename Loop::Lane& lane : loop.lanes) {
-      for (std::size_t i = 0; i < lane.seconds.size(); ++i) {
-        seconds[plan.first + i] += lane.seconds[i] / static_cast<double>(plan.lanes);
+    for (const typename Loop::Worker& worker : loop.workers) {
+      for (std::size_t i = 0; i < worker.seconds.size(); ++i) {
+        seconds[plan.first + i] += worker.seconds[i] / static_cast<double>(plan.workers);
       }
     }
   }
 }
 
 template <class T>
-void Execution<T>::run(std::span<const void* const> given,
+void Execution<T>::run(std::span<const void* const> arguments,
                        std::span<void* const> outputs,
                        std::span<double> seconds) {
-  for (std::size_t i = 0; i < given_.size(); ++i) {
-    bind(given_[i], given[i]);
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    bind(arguments_[i], arguments[i]);
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     bind(outputs_[i], outputs[i]);

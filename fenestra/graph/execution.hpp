@@ -18,8 +18,8 @@ class Execution {
   Execution(std::shared_ptr<const Plan> plan, std::byte* arena);
   /// One pointer for each thing given and for each output; those of overwriting outputs are not
   /// read. `seconds`, one for each step or none at all, receives how long each took; steps that ran
-  /// in several lanes count their mean.
-  void run(std::span<const void* const> given,
+  /// in several workers count their mean.
+  void run(std::span<const void* const> arguments,
            std::span<void* const> outputs,
            std::span<double> seconds = {});
   const Plan* plan() const { return plan_.get(); }
@@ -32,7 +32,7 @@ class Execution {
     std::vector<std::size_t> selections;
     std::vector<std::size_t> results;  ///< calls that write there
   };
-  /// Where a piece of a buffer lies: in the lane at `offset`, or `row` elements per sample from
+  /// Where a piece of a buffer lies: in the worker at `offset`, or `row` elements per sample from
   /// where the whole lies.
   struct Cut {
     bool is_whole = false;
@@ -42,7 +42,7 @@ class Execution {
   };
   /// What the steps of a loop read and write, in the order of the steps.
   struct Loop {
-    struct Lane {
+    struct Worker {
       std::byte* memory = nullptr;
       std::vector<Tensor<T>> tensors;
       std::vector<Selection> selections;
@@ -55,15 +55,18 @@ class Execution {
     std::vector<Cut> selections;
     std::vector<Cut> results;
     std::vector<Cut> workspaces;
-    std::vector<Lane> lanes;
+    std::vector<Worker> workers;
   };
 
   void make_calls();
   void make_loop(const PieceLoop& loop, std::size_t tensor, std::size_t selection);
   void bind(Binding& binding, const void* pointer) noexcept;
   void run_loop(std::size_t number, std::span<double> seconds);
-  void run_piece(
-      const PieceLoop& plan, const Loop& loop, typename Loop::Lane& lane, Index number, bool timed);
+  void run_piece(const PieceLoop& plan,
+                 const Loop& loop,
+                 typename Loop::Worker& worker,
+                 Index number,
+                 bool timed);
   void copy_outputs(std::span<void* const> outputs) noexcept;
   void* address(const Place& place) const;
   Binding* binding(const Place& place);
@@ -74,7 +77,7 @@ class Execution {
   std::vector<Tensor<T>> tensors_;
   std::vector<Selection> selections_;
   std::vector<Call> calls_;
-  std::vector<Binding> given_;
+  std::vector<Binding> arguments_;
   std::vector<Binding> outputs_;
   std::vector<Loop> loops_;
 };

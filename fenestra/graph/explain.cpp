@@ -22,7 +22,7 @@ std::string values_text(const Report& report) {
                     type_text(value.type, value.shape),
                     bytes_text(value.bytes)});
   }
-  return "given and constant\n" +
+  return "arguments and constants\n" +
          columns(rows, 2, {Align::left, Align::left, Align::left, Align::left, Align::right});
 }
 
@@ -92,10 +92,11 @@ std::string steps_text(const Report& report) {
   for (std::size_t i = 0; i < report.steps.size(); ++i) {
     const std::optional<std::size_t> group = report.steps[i].group;
     if (group && report.groups[*group].first == i) {
-      text += "+ " + group_text(report.groups[*group]) +
-              (report.groups[*group].lane_bytes > 0 ? " " + place_text(report.groups[*group].memory)
-                                                    : "") +
-              "\n";
+      text +=
+          "+ " + group_text(report.groups[*group]) +
+          (report.groups[*group].worker_bytes > 0 ? " " + place_text(report.groups[*group].memory)
+                                                  : "") +
+          "\n";
     }
     const std::size_t end = table.find('\n', begin) + 1;
     text += table.substr(begin, end - begin);

@@ -145,8 +145,8 @@ class Picture {
 
   std::string buffer_name(const Buffer& buffer) const {
     const ReportStep* step = report_.find_step(buffer.node);
-    if (buffer.role == Buffer::Role::lanes) {
-      return "lanes of a group";
+    if (buffer.role == Buffer::Role::workers) {
+      return "workers of a group";
     }
     return reference(buffer.node) + " " + (step != nullptr ? step->operation : "");
   }
@@ -255,8 +255,8 @@ std::string legend(const Report& report) {
   if (has(Buffer::Role::scratch)) {
     item("scratch", "scratch of a kernel");
   }
-  if (has(Buffer::Role::lanes)) {
-    item("lanes", "pieces of results that only a group sees");
+  if (has(Buffer::Role::workers)) {
+    item("workers", "pieces of results that only a group sees");
   }
   if (!report.groups.empty()) {
     item("band", "steps of a group");
@@ -363,7 +363,7 @@ std::string steps_table(const Report& report) {
       const PieceLoop& loop = report.groups[*group];
       text += "<tr class=\"group\"><td colspan=\"" + std::to_string(count) +
               "\"><span>group: " + escaped(group_text(loop)) +
-              (loop.lane_bytes > 0 ? " " + place_text(loop.memory) : "") + "</span></td></tr>\n";
+              (loop.worker_bytes > 0 ? " " + place_text(loop.memory) : "") + "</span></td></tr>\n";
     }
     text += step_row(report, i, most);
   }
@@ -421,7 +421,7 @@ std::string detail::explain_as_html(const Report& report) {
       "the samples after another, so that what they hand on stays in a cache.</p>\n" +
       steps_table(report);
   text += "<details open><summary>Outputs</summary>\n" + outputs_table(report) + "</details>\n";
-  text += "<details open><summary>Given and constant</summary>\n" + values_table(report) +
+  text += "<details open><summary>Arguments and constants</summary>\n" + values_table(report) +
           "</details>\n";
   return page::whole(report.title, kExplainStyle, text);
 }

@@ -9,12 +9,12 @@ namespace fenestra::graph {
 inline constexpr std::string_view kExplainStyle = R"css(
 :root {
   --rail: #3f8f5b; --band: #3f8f5b1a; --result: #6c9fd2; --workspace: #e0a04a;
-  --scratch: #a98bc9; --lanes: #63ad7d; --live: #1d2327;
+  --scratch: #a98bc9; --workers: #63ad7d; --live: #1d2327;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --rail: #63b07f; --band: #63b07f26; --result: #4c7fb5; --workspace: #b97f2e;
-    --scratch: #8368a8; --lanes: #4a8c62; --live: #e6eaed;
+    --scratch: #8368a8; --workers: #4a8c62; --live: #e6eaed;
   }
 }
 td.reads { white-space: normal; min-width: 7rem; max-width: 16rem; }
@@ -40,7 +40,7 @@ svg a:hover rect, svg a:focus rect { stroke: var(--ink); stroke-width: 1.5; }
 .result { fill: var(--result); background: var(--result); }
 .workspace { fill: var(--workspace); background: var(--workspace); }
 .scratch { fill: var(--scratch); background: var(--scratch); }
-.lanes { fill: var(--lanes); background: var(--lanes); }
+.workers { fill: var(--workers); background: var(--workers); }
 .band { fill: var(--band); background: var(--band); }
 .cost { fill: var(--bar); background: var(--bar); }
 )css";

@@ -24,7 +24,8 @@ Graph small_graph() {
 /// Groups whatever can be grouped, on any machine the same way.
 CompileOptions in_pieces() {
   return {.threads = 2,
-          .fuse = FuseOptions{.cache_bytes = 1, .least_bytes = 0, .pieces_may_be_slow = true}};
+          .batch_tiling =
+              BatchTilingOptions{.cache_bytes = 1, .least_bytes = 0, .pieces_may_be_slow = true}};
 }
 
 /// Most kinds of layers, with its gradients.
@@ -183,35 +184,36 @@ TEST(Report, RefusesTimesOfAnotherPlan) {
 
 TEST(Explain, TextHasStepsGroupsPlacesAndTotals) {
   const Program<double> program(small_graph(), in_pieces());
-  EXPECT_EQ(program.explain(),
-            "run\n"
-            "\n"
-            "given and constant\n"
-            "  %0  input      x  f64 (4, 6)  192 B\n"
-            "  %1  parameter  w  f64 (6,)     48 B\n"
-            "\n"
-            "steps\n"
-            "  node  operation  reads  result      layout  kernel  bytes  place     multiply-adds\n"
-            "+ 4 pieces of 1 sample, 2 lanes of 64 B @192\n"
-            "| %2    mul        x w    f64 (4, 6)  -       -       192 B  lane @0               -\n"
-            "| %3    exp        %2     f64 (4, 6)  -       -       192 B  @0                    -\n"
-            "  %4    scale      w      f64 (6,)    -       -        48 B  given 1               -\n"
-            "  %6    sum_to     %3     f64 (1,)    -       -         8 B  output 0              -\n"
-            "\n"
-            "outputs\n"
-            "  total  %6  ()\n"
-            "  w      %4  (6,)  over %1\n"
-            "\n"
-            "operation  steps  multiply-adds  share\n"
-            "mul            1              -  0.0 %\n"
-            "exp            1              -  0.0 %\n"
-            "scale          1              -  0.0 %\n"
-            "sum_to         1              -  0.0 %\n"
-            "\n"
-            "steps          4 (1 group)\n"
-            "multiply-adds  0\n"
-            "arena          320 bytes (320 B, 384 B without reuse)\n"
-            "constants      0 bytes\n");
+  EXPECT_EQ(
+      program.explain(),
+      "run\n"
+      "\n"
+      "arguments and constants\n"
+      "  %0  input      x  f64 (4, 6)  192 B\n"
+      "  %1  parameter  w  f64 (6,)     48 B\n"
+      "\n"
+      "steps\n"
+      "  node  operation  reads  result      layout  kernel  bytes  place       multiply-adds\n"
+      "+ 4 pieces of 1 sample, 2 workers of 64 B @192\n"
+      "| %2    mul        x w    f64 (4, 6)  -       -       192 B  worker @0               -\n"
+      "| %3    exp        %2     f64 (4, 6)  -       -       192 B  @0                      -\n"
+      "  %4    scale      w      f64 (6,)    -       -        48 B  argument 1              -\n"
+      "  %6    sum_to     %3     f64 (1,)    -       -         8 B  output 0                -\n"
+      "\n"
+      "outputs\n"
+      "  total  %6  ()\n"
+      "  w      %4  (6,)  over %1\n"
+      "\n"
+      "operation  steps  multiply-adds  share\n"
+      "mul            1              -  0.0 %\n"
+      "exp            1              -  0.0 %\n"
+      "scale          1              -  0.0 %\n"
+      "sum_to         1              -  0.0 %\n"
+      "\n"
+      "steps          4 (1 group)\n"
+      "multiply-adds  0\n"
+      "arena          320 bytes (320 B, 384 B without reuse)\n"
+      "constants      0 bytes\n");
 }
 
 TEST(Explain, GraphvizDrawsAFramePerGroupAndAnEdgePerRead) {
@@ -227,7 +229,7 @@ TEST(Explain, GraphvizDrawsAFramePerGroupAndAnEdgePerRead) {
             "  n1 [label=\"w\\n"
             "f64 (6,)\", shape=cylinder, fillcolor=\"#ffe3b8\"];\n"
             "  subgraph cluster_0 {\n"
-            "    label=\"4 pieces of 1 sample, 2 lanes of 64 B\"; style=\"rounded,filled\"; "
+            "    label=\"4 pieces of 1 sample, 2 workers of 64 B\"; style=\"rounded,filled\"; "
             "color=\"#3a7d44\"; fillcolor=\"#e7f4e4\";\n"
             "    n2 [label=\"%2 mul\"];\n"
             "    n3 [label=\"%3 exp\"];\n"

@@ -17,10 +17,10 @@ inline std::string place_text(const Place& place) {
   switch (place.kind) {
     case Place::Kind::none: return "-";
     case Place::Kind::arena: return "@" + std::to_string(place.offset);
-    case Place::Kind::given: return "given " + std::to_string(place.index);
+    case Place::Kind::argument: return "argument " + std::to_string(place.index);
     case Place::Kind::output: return "output " + std::to_string(place.index);
     case Place::Kind::constant: return "constant";
-    case Place::Kind::lane: return "lane @" + std::to_string(place.offset);
+    case Place::Kind::worker: return "worker @" + std::to_string(place.offset);
   }
   return "";
 }
@@ -30,7 +30,7 @@ inline std::string_view role_name(Buffer::Role role) {
     case Buffer::Role::result: return "result";
     case Buffer::Role::workspace: return "workspace";
     case Buffer::Role::scratch: return "scratch";
-    case Buffer::Role::lanes: return "lanes";
+    case Buffer::Role::workers: return "workers";
   }
   return "";
 }
@@ -39,12 +39,12 @@ inline std::string counted(std::size_t count, const std::string& noun) {
   return grouped(static_cast<std::int64_t>(count)) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// "11 pieces of 6 samples, 2 lanes of 110 KiB"
+/// "11 pieces of 6 samples, 2 workers of 110 KiB"
 inline std::string group_text(const PieceLoop& group) {
   return counted(static_cast<std::size_t>(group.pieces()), "piece") + " of " +
          counted(static_cast<std::size_t>(group.piece), "sample") + ", " +
-         counted(static_cast<std::size_t>(group.lanes), "lane") +
-         (group.lane_bytes > 0 ? " of " + bytes_text(group.lane_bytes) : "");
+         counted(static_cast<std::size_t>(group.workers), "worker") +
+         (group.worker_bytes > 0 ? " of " + bytes_text(group.worker_bytes) : "");
 }
 
 /// "12.3 us"

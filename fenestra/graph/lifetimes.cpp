@@ -159,7 +159,7 @@ void Lifetimes::join_overwritten() {
     const NodeId parameter = home(id, overwritten[static_cast<std::size_t>(id)]);
     for (const NodeId input : node.in) {
       const NodeId over = root(input);
-      // A lane's memory holds one piece: only what is local, too, fits.
+      // A worker's memory holds one piece: only what is local, too, fits.
       if (graph_.node(over).kind == NodeKind::operation && (!is_local(over) || is_local(id)) &&
           may_overwrite(id, over) && (parameter == kNoNode || may_replace(over, parameter))) {
         at(id).root = over;

@@ -2,7 +2,7 @@
 //
 // A step of a group runs once for every piece of the samples. Memory for all samples that a group
 // touches is therefore needed from its first step to its last; a value that lives and dies within
-// the group needs memory for one piece only, in the lane that computes it.
+// the group needs memory for one piece only, in the worker that computes it.
 #pragma once
 
 #include <fenestra/graph/graph.hpp>
@@ -28,7 +28,7 @@ class Lifetimes {
   NodeId workspace_last(NodeId id) const;
   /// The number of the group of which `id` is a member, -1 where it is in none.
   Index group(NodeId id) const { return at(id).group; }
-  /// Whether the memory of root `id`, or its workspace, is a lane's.
+  /// Whether the memory of root `id`, or its workspace, is a worker's.
   bool is_local(NodeId id) const { return at(id).is_local; }
   bool has_local_workspace(NodeId id) const { return at(id).has_local_workspace; }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/condition.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/shape.hpp>
@@ -116,6 +117,13 @@ class FENESTRA_API Operation {
   virtual std::optional<Split> split(std::span<const Shape>) const { return std::nullopt; }
   /// Itself on `count` samples; for operations that have a split.
   virtual std::shared_ptr<const Operation> piece(Index) const { return nullptr; }
+  /// Itself on a part of its result, from inputs of these shapes. Every cell has the bits it has in
+  /// the whole as long as the same kernel runs. None where it has no such form: where its cells
+  /// depend on all of an input, or on what another operation left.
+  virtual std::optional<TileOf<std::shared_ptr<const Operation>>> tile(std::span<const Shape>,
+                                                                       const Box&) const {
+    return std::nullopt;
+  }
   /// Where the channels of its activations stand, for people; empty where it does not ask.
   virtual std::string layout() const { return {}; }
   /// What the numbers of input i must fulfil, where they are given; none where all will do.

@@ -16,7 +16,7 @@ constexpr std::size_t aligned(std::size_t bytes) {
 }
 
 /// What wants memory, and for whom.
-class Wishes {
+class ArenaRequests {
  public:
   void add(Buffer buffer, const Place& kind, Place* owner) {
     *owner = kind;
@@ -25,7 +25,7 @@ class Wishes {
     owners_.push_back(owner);
   }
   /// Tells every owner its offset and returns the bytes of all.
-  std::size_t grant();
+  std::size_t place();
   std::vector<Buffer> take() { return std::move(buffers_); }
 
  private:
@@ -33,7 +33,7 @@ class Wishes {
   std::vector<Place*> owners_;
 };
 
-std::size_t Wishes::grant() {
+std::size_t ArenaRequests::place() {
   const std::size_t total = pack(buffers_);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     owners_[i]->offset = buffers_[i].offset;
@@ -43,13 +43,13 @@ std::size_t Wishes::grant() {
 
 }  // namespace
 
-Plan::Plan(Graph graph, int lanes) : graph_(std::move(graph)), given_(graph_.given()) {
+Plan::Plan(Graph graph, int workers) : graph_(std::move(graph)), arguments_(graph_.arguments()) {
   const auto count = static_cast<std::size_t>(graph_.size());
   const Lifetimes lifetimes(graph_);
   results_.resize(count);
   workspaces_.resize(count);
   find_requirements(lifetimes);
-  choose_kernels(lifetimes, lanes);
+  choose_kernels(lifetimes, workers);
   std::vector<Place> roots = place_outputs(lifetimes);
   place_lanes(lifetimes, roots);
   place_arena(lifetimes, roots);
@@ -72,11 +72,11 @@ void Plan::find_requirements(const Lifetimes& lifetimes) {
   }
 }
 
-void Plan::choose_kernels(const Lifetimes& lifetimes, int lanes) {
+void Plan::choose_kernels(const Lifetimes& lifetimes, int workers) {
   for (const Group& group : graph_.groups()) {
     loops_.push_back({.samples = group.samples,
                       .piece = group.piece,
-                      .lanes = std::min<Index>(lanes, group.pieces()),
+                      .workers = std::min<Index>(workers, group.pieces()),
                       .memory = {}});
   }
   for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -105,8 +105,9 @@ void Plan::choose_kernels(const Lifetimes& lifetimes, int lanes) {
 std::vector<Place> Plan::place_outputs(const Lifetimes& lifetimes) {
   // What others own.
   std::vector<Place> roots(results_.size());
-  for (std::size_t i = 0; i < given_.size(); ++i) {
-    roots[static_cast<std::size_t>(given_[i])] = {Place::Kind::given, static_cast<Index>(i), 0};
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    roots[static_cast<std::size_t>(arguments_[i])] = {
+        Place::Kind::argument, static_cast<Index>(i), 0};
   }
   for (NodeId id = 0; id < graph_.size(); ++id) {
     if (graph_.node(id).kind == NodeKind::constant) {
@@ -130,7 +131,7 @@ std::vector<Place> Plan::place_outputs(const Lifetimes& lifetimes) {
         continue;
       }
     }
-    if (output.overwrites != kNoNode && place.kind == Place::Kind::given) {
+    if (output.overwrites != kNoNode && place.kind == Place::Kind::argument) {
       throw Error(
           ErrorCode::foreign_variable,
           "plan: parameter \"" + output.name +
@@ -152,72 +153,73 @@ std::vector<Place> Plan::place_outputs(const Lifetimes& lifetimes) {
 void Plan::place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots) {
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     PieceLoop& loop = loops_[i];
-    const Place lane{Place::Kind::lane, static_cast<Index>(i), 0};
+    const Place worker{Place::Kind::worker, static_cast<Index>(i), 0};
     const auto part = [&](std::size_t bytes) {
       return bytes / static_cast<std::size_t>(loop.samples) * static_cast<std::size_t>(loop.piece);
     };
-    Wishes wishes;
+    ArenaRequests requests;
     for (std::size_t s = loop.first; s < loop.end; ++s) {
       Step& step = steps_[s];
       const NodeId id = step.node;
       const Node& node = graph_.node(id);
       const auto at = static_cast<std::size_t>(id);
       if (lifetimes.root(id) == id && lifetimes.is_local(id)) {
-        wishes.add({Buffer::Role::result, id, part(node.bytes()), id, lifetimes.local_last(id)},
-                   lane,
-                   &roots[at]);
+        requests.add({Buffer::Role::result, id, part(node.bytes()), id, lifetimes.local_last(id)},
+                     worker,
+                     &roots[at]);
       }
       if (const NodeId last = lifetimes.local_workspace_last(id);
           last != kNoNode && lifetimes.has_local_workspace(id)) {
-        wishes.add({Buffer::Role::workspace, id, part(workspace_bytes(id)), id, last},
-                   lane,
-                   &workspaces_[at]);
+        requests.add({Buffer::Role::workspace, id, part(workspace_bytes(id)), id, last},
+                     worker,
+                     &workspaces_[at]);
       }
       if (const std::size_t bytes = step.scratch_bytes(); bytes > 0) {
-        wishes.add({Buffer::Role::scratch, id, bytes, id, id}, lane, &step.scratch);
+        requests.add({Buffer::Role::scratch, id, bytes, id, id}, worker, &step.scratch);
       }
     }
-    loop.lane_bytes = aligned(wishes.grant());
+    loop.worker_bytes = aligned(requests.place());
   }
 }
 
 void Plan::place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots) {
   constexpr Place kArena{Place::Kind::arena, 0, 0};
-  Wishes wishes;
+  ArenaRequests requests;
   for (Step& step : steps_) {
     const NodeId id = step.node;
     const Node& node = graph_.node(id);
     const auto at = static_cast<std::size_t>(id);
     if (lifetimes.root(id) == id && roots[at].kind == Place::Kind::none) {
-      wishes.add({Buffer::Role::result, id, node.bytes(), lifetimes.first(id), lifetimes.last(id)},
-                 kArena,
-                 &roots[at]);
+      requests.add(
+          {Buffer::Role::result, id, node.bytes(), lifetimes.first(id), lifetimes.last(id)},
+          kArena,
+          &roots[at]);
     }
     if (const NodeId last = lifetimes.workspace_last(id);
         last != kNoNode && workspaces_[at].kind == Place::Kind::none) {
-      wishes.add({Buffer::Role::workspace, id, workspace_bytes(id), lifetimes.first(id), last},
-                 kArena,
-                 &workspaces_[at]);
+      requests.add({Buffer::Role::workspace, id, workspace_bytes(id), lifetimes.first(id), last},
+                   kArena,
+                   &workspaces_[at]);
     }
     if (const std::size_t bytes = step.scratch_bytes();
         bytes > 0 && step.scratch.kind == Place::Kind::none) {
-      wishes.add({Buffer::Role::scratch, id, bytes, id, id}, kArena, &step.scratch);
+      requests.add({Buffer::Role::scratch, id, bytes, id, id}, kArena, &step.scratch);
     }
   }
   for (PieceLoop& loop : loops_) {
-    if (loop.lane_bytes > 0) {
+    if (loop.worker_bytes > 0) {
       const NodeId first = steps_[loop.first].node;
-      wishes.add({Buffer::Role::lanes,
-                  first,
-                  loop.lane_bytes * static_cast<std::size_t>(loop.lanes),
-                  first,
-                  steps_[loop.end - 1].node},
-                 kArena,
-                 &loop.memory);
+      requests.add({Buffer::Role::workers,
+                    first,
+                    loop.worker_bytes * static_cast<std::size_t>(loop.workers),
+                    first,
+                    steps_[loop.end - 1].node},
+                   kArena,
+                   &loop.memory);
     }
   }
-  arena_bytes_ = wishes.grant();
-  buffers_ = wishes.take();
+  arena_bytes_ = requests.place();
+  buffers_ = requests.take();
 }
 
 std::size_t Plan::workspace_bytes(NodeId id) const {

@@ -2,7 +2,7 @@
 //
 // Results, workspaces and scratch share one arena by lifetime. A result lies where an input lay
 // that dies with the node and that the operation may overwrite, or in the caller's memory where it
-// is an output. Groups run in lanes, each with memory of its own for what only the group sees. A
+// is an output. Groups run in workers, each with memory of its own for what only the group sees. A
 // plan is immutable and may be shared between threads.
 #pragma once
 
@@ -23,10 +23,10 @@ struct Place {
   enum class Kind {
     none,
     arena,     ///< at `offset`
-    given,     ///< what a run is given, number `index`
+    argument,  ///< what a run is given, number `index`
     output,    ///< memory for output number `index`
     constant,  ///< of node `index`
-    lane,      ///< at `offset` in the memory of each lane of group number `index`
+    worker,    ///< at `offset` in the memory of each worker of group number `index`
   };
   Kind kind = Kind::none;
   Index index = 0;
@@ -41,7 +41,7 @@ struct Buffer {
     result,     ///< of `node`, and of those that alias or overwrite it
     workspace,  ///< of `node`
     scratch,    ///< of the kernel of `node`
-    lanes,      ///< of the group that begins with `node`
+    workers,    ///< of the group that begins with `node`
   };
   Role role = Role::result;
   NodeId node = kNoNode;
@@ -69,9 +69,9 @@ struct PieceLoop {
   std::size_t end = 0;
   Index samples = 0;
   Index piece = 0;
-  Index lanes = 1;  ///< lane l runs the pieces l, l + lanes, ...
-  std::size_t lane_bytes = 0;
-  Place memory;  ///< of all lanes
+  Index workers = 1;  ///< worker l runs the pieces l, l + workers, ...
+  std::size_t worker_bytes = 0;
+  Place memory;  ///< of all workers
 
   Index pieces() const { return (samples + piece - 1) / piece; }
 };
@@ -91,11 +91,11 @@ struct OutputCopy {
 
 class FENESTRA_API Plan {
  public:
-  /// The graph must have been verified. At most `lanes` pieces of a group are computed at once.
-  explicit Plan(Graph graph, int lanes = 1);
+  /// The graph must have been verified. At most `workers` pieces of a group are computed at once.
+  explicit Plan(Graph graph, int workers = 1);
 
   const Graph& graph() const { return graph_; }
-  const std::vector<NodeId>& given() const { return given_; }
+  const std::vector<NodeId>& arguments() const { return arguments_; }
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<PieceLoop>& loops() const { return loops_; }
   const std::vector<OutputCopy>& copies() const { return copies_; }
@@ -115,13 +115,13 @@ class FENESTRA_API Plan {
 
  private:
   void find_requirements(const Lifetimes& lifetimes);
-  void choose_kernels(const Lifetimes& lifetimes, int lanes);
+  void choose_kernels(const Lifetimes& lifetimes, int workers);
   std::vector<Place> place_outputs(const Lifetimes& lifetimes);
   void place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots);
   void place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots);
 
   Graph graph_;
-  std::vector<NodeId> given_;
+  std::vector<NodeId> arguments_;
   std::vector<Step> steps_;
   std::vector<PieceLoop> loops_;
   std::vector<OutputCopy> copies_;

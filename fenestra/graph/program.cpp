@@ -1,10 +1,10 @@
 // Compiling, binding and running.
 #include <fenestra/base/memory.hpp>
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/execution.hpp>
 #include <fenestra/graph/fold.hpp>
-#include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/program.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>
@@ -57,10 +57,10 @@ void require_constants(const graph::Plan& plan) {
 std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
                                              const CompileOptions& options) {
   const kernels::ScopedNumerics numerics(options.numerics.value_or(kernels::numerics()));
-  const int lanes = options.threads > 0 ? options.threads : threads();
-  std::optional<graph::FuseOptions> fuse = options.fuse;
-  if (fuse) {
-    fuse->lanes = lanes;
+  const int workers = options.threads > 0 ? options.threads : threads();
+  std::optional<graph::BatchTilingOptions> batch_tiling = options.batch_tiling;
+  if (batch_tiling) {
+    batch_tiling->workers = workers;
   }
   graph::verify(graph);
   graph::Graph result = graph::simplify(graph);
@@ -75,12 +75,12 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
   if (options.memory_limit > 0) {
-    pass(graph::recompute(result, {options.memory_limit, fuse, lanes}));
+    pass(graph::recompute(result, {options.memory_limit, batch_tiling, workers}));
   }
-  if (fuse) {
-    pass(graph::fuse(result, *fuse));
+  if (batch_tiling) {
+    pass(graph::tile_batch(result, *batch_tiling));
   }
-  const auto plan = std::make_shared<const graph::Plan>(std::move(result), lanes);
+  const auto plan = std::make_shared<const graph::Plan>(std::move(result), workers);
   require_constants(*plan);
   return plan;
 }
@@ -145,17 +145,17 @@ Context<T>::Context(const Program<T>& program) : bytes_(program.peak_bytes()) {
   if (arena_ == nullptr) {
     throw OutOfMemory("the arena of a program", bytes_);
   }
-  std::size_t most_given = 0;
+  std::size_t most_arguments = 0;
   std::size_t most_outputs = 0;
   for (std::size_t form = 0; form < kProgramForms; ++form) {
     if (const auto& plan = program.plans_[form]) {
       executions_[form] =
           std::make_unique<graph::Execution<T>>(plan, static_cast<std::byte*>(arena_.get()));
-      most_given = std::max(most_given, plan->given().size());
+      most_arguments = std::max(most_arguments, plan->arguments().size());
       most_outputs = std::max(most_outputs, plan->graph().outputs().size());
     }
   }
-  given_.reserve(most_given);
+  arguments_.reserve(most_arguments);
   outputs_.reserve(most_outputs);
 }
 
@@ -249,7 +249,7 @@ std::string Program<T>::explain(ProgramForm form,
 template <class T>
 void Program<T>::execute(ProgramForm form,
                          Context<T>& context,
-                         std::span<const Given> given,
+                         std::span<const RunArgument> arguments,
                          std::span<Tensor<T>> results,
                          std::span<double> seconds) const {
   const graph::Plan& plan = this->plan(form);
@@ -260,49 +260,49 @@ void Program<T>::execute(ProgramForm form,
                 "program " + form_name(form) +
                     ": the context was made for another program\n  fix: Context(program)");
   }
-  if (given.size() != plan.given().size()) {
+  if (arguments.size() != plan.arguments().size()) {
     throw Error(ErrorCode::shape_mismatch,
-                "program " + form_name(form) + ": given " + std::to_string(given.size()) +
-                    " tensors, needed " + std::to_string(plan.given().size()) +
+                "program " + form_name(form) + ": given " + std::to_string(arguments.size()) +
+                    " tensors, needed " + std::to_string(plan.arguments().size()) +
                     "\n  fix: what the graph was built with, in that order");
   }
-  context.given_.clear();
+  context.arguments_.clear();
   context.outputs_.clear();
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const graph::Node& node = graph.node(plan.given()[i]);
-    if (given[i].type() != node.type) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const graph::Node& node = graph.node(plan.arguments()[i]);
+    if (arguments[i].type() != node.type) {
       throw_given(form,
                   node,
                   i,
                   ErrorCode::dtype_mismatch,
-                  std::string(graph::data_type_name(given[i].type())));
+                  std::string(graph::data_type_name(arguments[i].type())));
     }
-    if (given[i].shape() != node.shape) {
-      throw_given(form, node, i, ErrorCode::shape_mismatch, to_string(given[i].shape()));
+    if (arguments[i].shape() != node.shape) {
+      throw_given(form, node, i, ErrorCode::shape_mismatch, to_string(arguments[i].shape()));
     }
     if (node.type == graph::DataType::index) {
-      require_ranges(node, static_cast<const Index*>(given[i].data()));
+      require_ranges(node, static_cast<const Index*>(arguments[i].data()));
     }
-    context.given_.push_back(given[i].data());
+    context.arguments_.push_back(arguments[i].data());
   }
   for (const graph::Requirement& requirement : plan.requirements()) {
     if (const graph::Node& node = graph.node(requirement.node); node.is_given()) {
       const auto at = static_cast<std::size_t>(plan.result(requirement.node).index);
-      require(requirement, node, context.given_[at]);
+      require(requirement, node, context.arguments_[at]);
     }
   }
   std::size_t next = 0;
   for (const graph::Output& output : graph.outputs()) {
     if (output.overwrites != graph::kNoNode) {
       const auto at = static_cast<std::size_t>(plan.result(output.overwrites).index);
-      if (!given[at].is_writable()) {
+      if (!arguments[at].is_writable()) {
         throw_given(form,
                     graph.node(output.overwrites),
                     at,
                     ErrorCode::foreign_variable,
                     "a constant that the program overwrites");
       }
-      context.given_[at] = given[at].mutable_data();
+      context.arguments_[at] = arguments[at].mutable_data();
       context.outputs_.push_back(nullptr);
       continue;
     }
@@ -316,28 +316,28 @@ void Program<T>::execute(ProgramForm form,
     }
     context.outputs_.push_back(results[next++].mutable_data());
   }
-  execution->run(context.given_, context.outputs_, seconds);
+  execution->run(context.arguments_, context.outputs_, seconds);
 }
 
 template <class T>
 std::vector<double> Program<T>::profile(ProgramForm form,
                                         Context<T>& context,
-                                        std::span<const Given> given,
+                                        std::span<const RunArgument> arguments,
                                         std::span<Tensor<T>> results) const {
   std::vector<double> seconds(plan(form).steps().size());
-  execute(form, context, given, results, seconds);
+  execute(form, context, arguments, results, seconds);
   return seconds;
 }
 
 template <class T>
 std::vector<Tensor<T>> Program<T>::execute_new(ProgramForm form,
                                                Context<T>& context,
-                                               std::span<const Given> given) const {
+                                               std::span<const RunArgument> arguments) const {
   std::vector<Tensor<T>> results;
   for (const Shape& shape : result_shapes(form)) {
     results.push_back(Tensor<T>::uninitialised(shape));
   }
-  execute(form, context, given, results);
+  execute(form, context, arguments, results);
   return results;
 }
 

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/explain.hpp>
-#include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/plan.hpp>
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/tensor/tensor.hpp>
@@ -55,17 +55,17 @@ struct CompileOptions {
   /// computed again, see graph/recompute.hpp; `memory_limit` is thrown where that does not help.
   std::size_t memory_limit = 0;
   /// How operations are run together; none: each on its own.
-  std::optional<graph::FuseOptions> fuse = graph::FuseOptions{};
+  std::optional<graph::BatchTilingOptions> batch_tiling = graph::BatchTilingOptions{};
 };
 
 /// A tensor that a run reads, or also writes where it was given as a variable.
-class Given {
+class RunArgument {
  public:
   template <class T>
-  Given(const Tensor<T>& tensor)
+  RunArgument(const Tensor<T>& tensor)
       : type_(graph::DataTypeOf<T>::value), shape_(&tensor.shape()), data_(tensor.data()) {}
   template <class T>
-  Given(Tensor<T>& tensor)
+  RunArgument(Tensor<T>& tensor)
       : type_(graph::DataTypeOf<T>::value),
         shape_(&tensor.shape()),
         data_(tensor.data()),
@@ -106,7 +106,7 @@ struct IsTensor<const T> : IsTensor<T> {};
 }  // namespace detail
 
 template <class T>
-class Program;
+class FENESTRA_API Program;  // clang asks the first declaration
 
 /// Memory for runs of one program, by one thread at a time.
 template <class T>
@@ -127,7 +127,7 @@ class FENESTRA_API Context {
   std::size_t bytes_ = 0;
   std::unique_ptr<void, Free> arena_;
   std::array<std::unique_ptr<graph::Execution<T>>, kProgramForms> executions_;
-  std::vector<const void*> given_;
+  std::vector<const void*> arguments_;
   std::vector<void*> outputs_;
 };
 
@@ -150,27 +150,33 @@ class FENESTRA_API Program {
                       const graph::ReportOptions& options = {}) const;
 
   /// Runs a form once and says how long each of its steps took, in seconds, in the order of
-  /// `plan(form).steps()`. Steps that ran in several lanes count their mean.
+  /// `plan(form).steps()`. Steps that ran in several workers count their mean.
   std::vector<double> profile(ProgramForm form,
                               Context<T>& context,
-                              std::span<const Given> given,
+                              std::span<const RunArgument> arguments,
                               std::span<Tensor<T>> results) const;
 
   /// Writes the results into `results`, which have their shapes. Allocates nothing, given results
   /// that share no storage.
-  void run(Context<T>& context, std::span<const Given> given, std::span<Tensor<T>> results) const {
-    execute(ProgramForm::run, context, given, results);
+  void run(Context<T>& context,
+           std::span<const RunArgument> arguments,
+           std::span<Tensor<T>> results) const {
+    execute(ProgramForm::run, context, arguments, results);
   }
-  void vjp(Context<T>& context, std::span<const Given> given, std::span<Tensor<T>> results) const {
-    execute(ProgramForm::vjp, context, given, results);
+  void vjp(Context<T>& context,
+           std::span<const RunArgument> arguments,
+           std::span<Tensor<T>> results) const {
+    execute(ProgramForm::vjp, context, arguments, results);
   }
-  void jvp(Context<T>& context, std::span<const Given> given, std::span<Tensor<T>> results) const {
-    execute(ProgramForm::jvp, context, given, results);
+  void jvp(Context<T>& context,
+           std::span<const RunArgument> arguments,
+           std::span<Tensor<T>> results) const {
+    execute(ProgramForm::jvp, context, arguments, results);
   }
   void value_and_grad(Context<T>& context,
-                      std::span<const Given> given,
+                      std::span<const RunArgument> arguments,
                       std::span<Tensor<T>> results) const {
-    execute(ProgramForm::value_and_grad, context, given, results);
+    execute(ProgramForm::value_and_grad, context, arguments, results);
   }
 
   /// The same with tensors one by one, and new tensors for the results. A parameter that the
@@ -179,42 +185,43 @@ class FENESTRA_API Program {
     requires(detail::IsTensor<Args>::value && ...)
   std::vector<Tensor<T>> run(Context<T>& context, Args&&... args) const {
     return execute_new(
-        ProgramForm::run, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+        ProgramForm::run, context, std::array<RunArgument, sizeof...(Args)>{RunArgument(args)...});
   }
   template <class... Args>
     requires(detail::IsTensor<Args>::value && ...)
   std::vector<Tensor<T>> vjp(Context<T>& context, Args&&... args) const {
     return execute_new(
-        ProgramForm::vjp, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+        ProgramForm::vjp, context, std::array<RunArgument, sizeof...(Args)>{RunArgument(args)...});
   }
   template <class... Args>
     requires(detail::IsTensor<Args>::value && ...)
   std::vector<Tensor<T>> jvp(Context<T>& context, Args&&... args) const {
     return execute_new(
-        ProgramForm::jvp, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+        ProgramForm::jvp, context, std::array<RunArgument, sizeof...(Args)>{RunArgument(args)...});
   }
   template <class... Args>
     requires(detail::IsTensor<Args>::value && ...)
   std::vector<Tensor<T>> value_and_grad(Context<T>& context, Args&&... args) const {
-    return execute_new(
-        ProgramForm::value_and_grad, context, std::array<Given, sizeof...(Args)>{Given(args)...});
+    return execute_new(ProgramForm::value_and_grad,
+                       context,
+                       std::array<RunArgument, sizeof...(Args)>{RunArgument(args)...});
   }
 
   void execute(ProgramForm form,
                Context<T>& context,
-               std::span<const Given> given,
+               std::span<const RunArgument> arguments,
                std::span<Tensor<T>> results) const {
-    execute(form, context, given, results, {});
+    execute(form, context, arguments, results, {});
   }
   std::vector<Tensor<T>> execute_new(ProgramForm form,
                                      Context<T>& context,
-                                     std::span<const Given> given) const;
+                                     std::span<const RunArgument> arguments) const;
 
  private:
   friend class Context<T>;
   void execute(ProgramForm form,
                Context<T>& context,
-               std::span<const Given> given,
+               std::span<const RunArgument> arguments,
                std::span<Tensor<T>> results,
                std::span<double> seconds) const;
   std::array<std::shared_ptr<const graph::Plan>, kProgramForms> plans_;

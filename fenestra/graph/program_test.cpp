@@ -330,15 +330,15 @@ TEST(Program, ManyThreadsRunItWithAContextEach) {
 template <class T>
 long allocations_of_a_run(const Program<T>& program,
                           ProgramForm form,
-                          std::span<const Given> given) {
+                          std::span<const RunArgument> arguments) {
   Context<T> context(program);
   std::vector<Tensor<T>> results;
   for (const Shape& shape : program.result_shapes(form)) {
     results.push_back(Tensor<T>(shape));
   }
-  program.execute(form, context, given, results);  // kernels get their scratch
+  program.execute(form, context, arguments, results);  // kernels get their scratch
   const long before = allocations;
-  program.execute(form, context, given, results);
+  program.execute(form, context, arguments, results);
   return allocations - before;
 }
 
@@ -352,13 +352,13 @@ TEST(Program, RunningAllocatesNothing) {
   const Case<double> c;
   const Program<double> program = compiled<double>({.vjp = true, .jvp = true});
   const Tensor<double> y_bar({2, 5}, 1.0);
-  std::vector<Given> given{c.x, c.w, c.b, c.v};
-  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::run, given), 0);
-  given.push_back(y_bar);
-  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::vjp, given), 0);
-  given.pop_back();
-  given.insert(given.end(), {c.x, c.w, c.b, c.v});
-  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::jvp, given), 0);
+  std::vector<RunArgument> arguments{c.x, c.w, c.b, c.v};
+  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::run, arguments), 0);
+  arguments.push_back(y_bar);
+  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::vjp, arguments), 0);
+  arguments.pop_back();
+  arguments.insert(arguments.end(), {c.x, c.w, c.b, c.v});
+  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::jvp, arguments), 0);
 }
 
 TEST(Program, RunningOtherOperatorsAllocatesNothing) {
@@ -373,9 +373,9 @@ TEST(Program, RunningOtherOperatorsAllocatesNothing) {
   const Tensor<Index> labels({2, 1, 1}, {1, 4});
   const auto program = compile<double>(
       model, x.shape(), DataShape{labels.shape()}, CompileOptions{.value_and_grad = true});
-  const std::vector<Given> given{x, labels};
-  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::run, given), 0);
-  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::value_and_grad, given), 0);
+  const std::vector<RunArgument> arguments{x, labels};
+  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::run, arguments), 0);
+  EXPECT_EQ(allocations_of_a_run<double>(program, ProgramForm::value_and_grad, arguments), 0);
 }
 #endif
 

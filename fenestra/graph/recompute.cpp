@@ -173,7 +173,7 @@ class Choices {
     }
     for (const Output& output : graph_.outputs()) {
       is_output_[index(source_[index(output.node)])] = true;
-      if (output.overwrites != kNoNode && plan_.result(output.node).kind == Place::Kind::given) {
+      if (output.overwrites != kNoNode && plan_.result(output.node).kind == Place::Kind::argument) {
         overwritten_[index(output.overwrites)] = lifetimes_.first(lifetimes_.root(output.node));
       }
     }
@@ -391,7 +391,8 @@ class Search {
 
  private:
   State state(Graph graph) const {
-    Plan plan(options_.fuse ? fuse(graph, *options_.fuse) : graph, options_.lanes);
+    Plan plan(options_.batch_tiling ? tile_batch(graph, *options_.batch_tiling) : graph,
+              options_.workers);
     const std::size_t bytes = plan.arena_bytes();
     return {std::move(graph), std::move(plan), bytes};
   }

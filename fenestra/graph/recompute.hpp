@@ -6,7 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/graph/fuse.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/graph.hpp>
 
 #include <cstddef>
@@ -15,14 +15,15 @@
 namespace fenestra::graph {
 
 struct RecomputeOptions {
-  std::size_t memory_limit = 0;          ///< bytes of the arena
-  std::optional<FuseOptions> fuse = {};  ///< how the graph will be grouped afterwards
-  int lanes = 1;                         ///< as for Plan
+  std::size_t memory_limit = 0;  ///< bytes of the arena
+  std::optional<BatchTilingOptions> batch_tiling =
+      {};           ///< how the graph will be grouped afterwards
+  int workers = 1;  ///< as for Plan
 };
 
 /// The graph with copies of operations, such that its plan fits the limit, in the order in which it
 /// has it; itself where it fits already. Throws `memory_limit` where no copy helps any more. Runs
-/// after everything that merges or orders operations, and before `fuse`.
+/// after everything that merges or orders operations, and before `tile_batch`.
 FENESTRA_API Graph recompute(const Graph& graph, const RecomputeOptions& options);
 
 }  // namespace fenestra::graph

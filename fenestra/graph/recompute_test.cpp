@@ -2,7 +2,7 @@
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>
-#include <fenestra/nn/models.hpp>
+#include <fenestra/nn/models/functional.hpp>
 
 #include <gtest/gtest.h>
 
@@ -166,14 +166,16 @@ struct Training {
       state.emplace_back(parameter.shape());
     }
     const Tensor<double> rate(Shape{}, 0.01);
-    std::vector<Given> given(state.begin(), state.begin() + static_cast<Index>(parameters.size()));
-    given.push_back(x);
-    given.push_back(labels.size() > 0 ? Given(labels) : Given(image));
-    given.push_back(rate);
-    given.insert(given.end(), state.begin() + static_cast<Index>(parameters.size()), state.end());
+    std::vector<RunArgument> arguments(state.begin(),
+                                       state.begin() + static_cast<Index>(parameters.size()));
+    arguments.push_back(x);
+    arguments.push_back(labels.size() > 0 ? RunArgument(labels) : RunArgument(image));
+    arguments.push_back(rate);
+    arguments.insert(
+        arguments.end(), state.begin() + static_cast<Index>(parameters.size()), state.end());
     Context<double> context(program);
-    std::vector<Tensor<double>> results = program.execute_new(ProgramForm::run, context, given);
-    results.push_back(program.execute_new(ProgramForm::run, context, given)[0]);
+    std::vector<Tensor<double>> results = program.execute_new(ProgramForm::run, context, arguments);
+    results.push_back(program.execute_new(ProgramForm::run, context, arguments)[0]);
     results.insert(results.end(), state.begin(), state.end());
     return results;
   }

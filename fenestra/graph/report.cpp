@@ -110,7 +110,7 @@ class ReportMaker {
       line.group = static_cast<std::size_t>(loop - loops.begin());
     }
     const Place::Kind kind = line.result.place.kind;
-    const bool is_callers = kind == Place::Kind::given || kind == Place::Kind::output;
+    const bool is_callers = kind == Place::Kind::argument || kind == Place::Kind::output;
     report_.bytes_without_reuse += (is_callers ? 0 : line.result.bytes) + line.workspace.bytes;
     report_.steps.push_back(std::move(line));
   }

@@ -35,7 +35,7 @@ struct ReportRead {
 };
 
 struct ReportMemory {
-  std::size_t bytes = 0;  ///< for all samples, in a lane too
+  std::size_t bytes = 0;  ///< for all samples, in a worker too
   Place place;
 };
 

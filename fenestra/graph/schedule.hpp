@@ -1,5 +1,5 @@
 // The order in which nodes run, as far as it costs memory. What is computed stays as it is; for the
-// order that groups want, see fuse.hpp.
+// order that groups want, see batch_tiling.hpp.
 #pragma once
 
 #include <fenestra/base/export.hpp>

@@ -2,7 +2,7 @@
 #include <fenestra/engine/transforms.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>
-#include <fenestra/nn/models.hpp>
+#include <fenestra/nn/models/functional.hpp>
 #include <fenestra/nn/optimiser.hpp>
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class AdamPair {
   /// The program is given the parameters, then `data`; `bars` are the gradients there.
   void step(const Program<T>& program,
             Context<T>& context,
-            const std::vector<Given>& data,
+            const std::vector<RunArgument>& data,
             const std::vector<Tensor<T>>& bars) {
     ++steps_;
     nn::Adam<T> adam({.rate = rate_,
@@ -60,16 +60,16 @@ class AdamPair {
     adam.step(needed, bars);
 
     const Tensor<T> rate(Shape{}, static_cast<T>(rate_));
-    std::vector<Given> given(parameters_.begin(), parameters_.end());
-    given.insert(given.end(), data.begin(), data.end());
-    given.push_back(rate);
-    given.push_back(corrections_[0]);
-    given.push_back(corrections_[1]);
+    std::vector<RunArgument> arguments(parameters_.begin(), parameters_.end());
+    arguments.insert(arguments.end(), data.begin(), data.end());
+    arguments.push_back(rate);
+    arguments.push_back(corrections_[0]);
+    arguments.push_back(corrections_[1]);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      given.push_back(mean_[i]);
-      given.push_back(square_[i]);
+      arguments.push_back(mean_[i]);
+      arguments.push_back(square_[i]);
     }
-    program.execute_new(ProgramForm::run, context, given);
+    program.execute_new(ProgramForm::run, context, arguments);
     EXPECT_EQ(mean_, adam.state().mean) << "step " << steps_;
     EXPECT_EQ(square_, adam.state().square) << "step " << steps_;
     compare(before, needed);

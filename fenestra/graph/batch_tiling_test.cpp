@@ -1,11 +1,11 @@
 // Groups: how they are found, what the verifier refuses, and that pieces have the bits of the
 // whole.
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/differentiate.hpp>
-#include <fenestra/graph/fuse.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>
-#include <fenestra/nn/models.hpp>
+#include <fenestra/nn/models/functional.hpp>
 
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST(ReadSoon, AnInputGradientStandsBeforeItsReader) {
             "output \"v_bar\" = %13\n");
 }
 
-TEST(Fuse, AConvolutionItsActivationAndItsPoolBecomeAGroup) {
+TEST(BatchTiling, AConvolutionItsActivationAndItsPoolBecomeAGroup) {
   Builder<double> builder;
   const auto x = builder.input({5, 1, 4, 4}, "x");
   const auto w = builder.parameter({2, 1, 3, 3}, "w");
@@ -96,9 +96,9 @@ TEST(Fuse, AConvolutionItsActivationAndItsPoolBecomeAGroup) {
   builder.output(y, "y");
   // The sum over the samples needs all of them: no member, and nothing after it is.
   builder.output(exp(sum(y, {.axes = {0}})), "z");
-  const Graph fused = fuse(builder.graph(), kSmallestPieces);
-  verify(fused);
-  EXPECT_EQ(to_string(fused),
+  const Graph tiled = tile_batch(builder.graph(), kSmallestPieces);
+  verify(tiled);
+  EXPECT_EQ(to_string(tiled),
             "%0 = input \"x\" : f64 (5, 1, 4, 4)\n"
             "%1 = parameter \"w\" : f64 (2, 1, 3, 3)\n"
             "%2 = parameter \"b\" : f64 (2,)\n"
@@ -115,17 +115,17 @@ TEST(Fuse, AConvolutionItsActivationAndItsPoolBecomeAGroup) {
             "output \"z\" = %8\n");
 }
 
-TEST(Fuse, AChainOfElementwiseOperationsBecomesAGroup) {
+TEST(BatchTiling, AChainOfElementwiseOperationsBecomesAGroup) {
   Builder<double> builder;
   const auto x = builder.input({6, 3}, "x");
   const auto scales = builder.parameter({3, 1}, "scales");
   const auto columns = reshape(x, {6, 3, 1});
   builder.output(tanh(add(mul(columns, scales), columns)), "y");
-  FuseOptions options = kSmallestPieces;
+  BatchTilingOptions options = kSmallestPieces;
   options.cache_bytes = 2 * (3 * 3 * sizeof(double) + 1);  // two samples of the sum
-  const Graph fused = fuse(builder.graph(), options);
-  verify(fused);
-  EXPECT_EQ(to_string(fused),
+  const Graph tiled = tile_batch(builder.graph(), options);
+  verify(tiled);
+  EXPECT_EQ(to_string(tiled),
             "%0 = input \"x\" : f64 (6, 3)\n"
             "%1 = parameter \"scales\" : f64 (3, 1)\n"
             "%2 = reshape(%0) : f64 (6, 3, 1)\n"
@@ -136,11 +136,11 @@ TEST(Fuse, AChainOfElementwiseOperationsBecomesAGroup) {
             "output \"y\" = %5\n");
 }
 
-TEST(Fuse, LeavesAloneWhatMovesLittle) {
+TEST(BatchTiling, LeavesAloneWhatMovesLittle) {
   Builder<double> builder;
   builder.output(tanh(exp(builder.input({6, 3}, "x"))), "y");
-  EXPECT_EQ(fuse(builder.graph(), kSmallestPieces).groups().size(), 1u);
-  EXPECT_TRUE(fuse(builder.graph(), {}).groups().empty());
+  EXPECT_EQ(tile_batch(builder.graph(), kSmallestPieces).groups().size(), 1u);
+  EXPECT_TRUE(tile_batch(builder.graph(), {}).groups().empty());
 }
 
 // --- The verifier ------------------------------
@@ -188,38 +188,39 @@ std::vector<Tensor<double>> results_of(const Program<double>& program,
                                        ProgramForm form,
                                        std::vector<Tensor<double>> values,
                                        const std::vector<Tensor<Index>>& data) {
-  std::vector<Given> given;
+  std::vector<RunArgument> arguments;
   std::size_t value = 0;
   std::size_t index = 0;
-  for (const NodeId id : program.plan(form).given()) {
+  for (const NodeId id : program.plan(form).arguments()) {
     if (program.plan(form).graph().node(id).type == DataType::index) {
-      given.emplace_back(data[index++]);
+      arguments.emplace_back(data[index++]);
     } else {
-      given.emplace_back(values[value++]);
+      arguments.emplace_back(values[value++]);
     }
   }
   Context<double> context(program);
-  std::vector<Tensor<double>> results = program.execute_new(form, context, given);
-  for (const Tensor<double>& again : program.execute_new(form, context, given)) {
+  std::vector<Tensor<double>> results = program.execute_new(form, context, arguments);
+  for (const Tensor<double>& again : program.execute_new(form, context, arguments)) {
     results.push_back(again);
   }
   results.insert(results.end(), values.begin(), values.end());
   return results;
 }
 
-/// `compiled` takes options: pieces in one, two and three lanes against no groups at all.
+/// `compiled` takes options: pieces in one, two and three workers against no groups at all.
 template <class F>
 void expect_same_bits(const F& compiled,
                       ProgramForm form,
                       const std::vector<Tensor<double>>& values,
                       const std::vector<Tensor<Index>>& data = {},
-                      const FuseOptions& fuse = kSmallestPieces) {
+                      const BatchTilingOptions& batch_tiling = kSmallestPieces) {
   const std::vector<Tensor<double>> needed =
-      results_of(compiled(CompileOptions{.fuse = std::nullopt}), form, values, data);
-  for (const int lanes : {1, 2, 3}) {
-    const Program<double> program = compiled(CompileOptions{.threads = lanes, .fuse = fuse});
+      results_of(compiled(CompileOptions{.batch_tiling = std::nullopt}), form, values, data);
+  for (const int workers : {1, 2, 3}) {
+    const Program<double> program =
+        compiled(CompileOptions{.threads = workers, .batch_tiling = batch_tiling});
     EXPECT_FALSE(program.plan(form).loops().empty());
-    EXPECT_EQ(results_of(program, form, values, data), needed) << lanes << " lanes";
+    EXPECT_EQ(results_of(program, form, values, data), needed) << workers << " workers";
   }
 }
 
@@ -316,9 +317,9 @@ TEST(Pieces, AResidualNetworkInfersTheSame) {
 /// What becomes of the parameters in a run of the graph, which is given `given` first.
 std::vector<Tensor<double>> updated(const Program<double>& program,
                                     std::vector<Tensor<double>> parameters,
-                                    const Tensor<double>& given) {
+                                    const Tensor<double>& arguments) {
   Context<double> context(program);
-  std::vector<Given> all{given};
+  std::vector<RunArgument> all{arguments};
   all.insert(all.end(), parameters.begin(), parameters.end());
   program.execute_new(ProgramForm::run, context, all);
   return parameters;
@@ -335,14 +336,14 @@ TEST(Pieces, AGroupReplacesParametersWhereTheyLie) {
   builder.update(w, sub(w, scale(now, 0.25)));
   const std::vector<Tensor<double>> start{sample_tensor<double>(shape, 1),
                                           sample_tensor<double>(shape, 2)};
-  const Tensor<double> given = sample_tensor<double>(shape, 3);
-  const auto whole = compile<double>(builder.graph(), {.fuse = std::nullopt});
-  for (const int lanes : {1, 2}) {
+  const Tensor<double> arguments = sample_tensor<double>(shape, 3);
+  const auto whole = compile<double>(builder.graph(), {.batch_tiling = std::nullopt});
+  for (const int workers : {1, 2}) {
     const auto pieces =
-        compile<double>(builder.graph(), {.threads = lanes, .fuse = kSmallestPieces});
+        compile<double>(builder.graph(), {.threads = workers, .batch_tiling = kSmallestPieces});
     ASSERT_EQ(pieces.plan().loops().size(), 1u);
     EXPECT_TRUE(pieces.plan().copies().empty());
-    EXPECT_EQ(updated(pieces, start, given), updated(whole, start, given));
+    EXPECT_EQ(updated(pieces, start, arguments), updated(whole, start, arguments));
   }
 }
 
@@ -353,12 +354,13 @@ TEST(Pieces, AParameterThatAGroupReadsWholeIsReplacedAfterIt) {
   const auto w = builder.parameter(shape, "w");
   builder.update(w, tanh(tanh(conv(x, w))));
   const std::vector<Tensor<double>> start{sample_tensor<double>(shape, 1)};
-  const Tensor<double> given = sample_tensor<double>(shape, 2);
-  const auto whole = compile<double>(builder.graph(), {.fuse = std::nullopt});
-  const auto pieces = compile<double>(builder.graph(), {.threads = 1, .fuse = kSmallestPieces});
+  const Tensor<double> arguments = sample_tensor<double>(shape, 2);
+  const auto whole = compile<double>(builder.graph(), {.batch_tiling = std::nullopt});
+  const auto pieces =
+      compile<double>(builder.graph(), {.threads = 1, .batch_tiling = kSmallestPieces});
   ASSERT_EQ(pieces.plan().loops().size(), 1u);
   EXPECT_EQ(pieces.plan().copies().size(), 1u);
-  EXPECT_EQ(updated(pieces, start, given), updated(whole, start, given));
+  EXPECT_EQ(updated(pieces, start, arguments), updated(whole, start, arguments));
 }
 
 TEST(Pieces, TheLastPieceMayBeSmaller) {
@@ -368,19 +370,20 @@ TEST(Pieces, TheLastPieceMayBeSmaller) {
   const Shape x{5, 2, 6, 6};
   const Shape w{3, 2, 3, 3};
   // The rectifier reads and writes 3 channels of 36 doubles.
-  FuseOptions fuse = kSmallestPieces;
-  fuse.cache_bytes = 2 * (6 * 36 * sizeof(double) + 1);
+  BatchTilingOptions batch_tiling = kSmallestPieces;
+  batch_tiling.cache_bytes = 2 * (6 * 36 * sizeof(double) + 1);
   const auto compiled = [&](CompileOptions options) {
     options.vjp = true;
     return compile<double>(model, x, w, options);
   };
-  const Plan plan = Plan(compiled({.threads = 1, .fuse = fuse}).plan().graph());
+  const Plan plan = Plan(compiled({.threads = 1, .batch_tiling = batch_tiling}).plan().graph());
   ASSERT_EQ(plan.loops().size(), 1u);
   EXPECT_EQ(plan.loops()[0].piece, 2);
   EXPECT_NE(plan.steps()[0].rest, nullptr);
   const auto values = with_samples_of({}, {x, w});
-  expect_same_bits(compiled, ProgramForm::run, values, {}, fuse);
-  expect_same_bits(compiled, ProgramForm::vjp, with_samples_of(values, {{5, 3, 3, 3}}), {}, fuse);
+  expect_same_bits(compiled, ProgramForm::run, values, {}, batch_tiling);
+  expect_same_bits(
+      compiled, ProgramForm::vjp, with_samples_of(values, {{5, 3, 3, 3}}), {}, batch_tiling);
 }
 
 }  // namespace

@@ -13,15 +13,15 @@
 
 namespace fenestra::graph {
 
-struct FuseOptions {
-  int lanes = 1;                        ///< threads that work on pieces side by side
+struct BatchTilingOptions {
+  int workers = 1;                      ///< threads that work on pieces side by side
   std::size_t cache_bytes = 512 << 10;  ///< what the operands of one step of a piece should take
   std::size_t least_bytes = 64 << 10;   ///< groups that move less are left alone
   bool pieces_may_be_slow = false;      ///< ignore what operations say of too small pieces
 };
 
 /// One sample at a time, wherever there are two: slow, and what tests of groups want.
-inline constexpr FuseOptions kSmallestPieces{
+inline constexpr BatchTilingOptions kSmallestPieces{
     .cache_bytes = 1, .least_bytes = 0, .pieces_may_be_slow = true};
 
 /// Moves operations that treat samples one by one behind operations that do not read them, so that
@@ -29,6 +29,6 @@ inline constexpr FuseOptions kSmallestPieces{
 FENESTRA_API Graph read_soon(const Graph& graph);
 
 /// Adds the groups. The last pass: it relies on the order of the nodes.
-FENESTRA_API Graph fuse(const Graph& graph, const FuseOptions& options);
+FENESTRA_API Graph tile_batch(const Graph& graph, const BatchTilingOptions& options);
 
 }  // namespace fenestra::graph

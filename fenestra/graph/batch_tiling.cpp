@@ -1,6 +1,6 @@
 // Ordering and grouping of operations that treat samples one by one.
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/copier.hpp>
-#include <fenestra/graph/fuse.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,8 @@ namespace {
 /// Collects operations in their order and gives groups of them to a graph.
 class Grouping {
  public:
-  Grouping(const Graph& graph, const FuseOptions& options) : graph_(graph), options_(options) {}
+  Grouping(const Graph& graph, const BatchTilingOptions& options)
+      : graph_(graph), options_(options) {}
 
   void meet(NodeId id) {
     const Node& node = graph_.node(id);
@@ -103,15 +104,15 @@ class Grouping {
            least * step_bytes_ / static_cast<std::size_t>(samples_) > kTimes * options_.cache_bytes;
   }
   /// Samples at a time: as many as the cache holds, no fewer than are fast, and pieces for all
-  /// lanes in equal numbers.
+  /// workers in equal numbers.
   Index piece() const {
     const std::size_t sample = step_bytes_ / static_cast<std::size_t>(samples_) + 1;
-    const auto lanes = static_cast<Index>(options_.lanes);
+    const auto workers = static_cast<Index>(options_.workers);
     Index piece = static_cast<Index>(options_.cache_bytes / sample);
-    piece = std::max({Index{1}, least_, std::min(piece, (samples_ + lanes - 1) / lanes)});
+    piece = std::max({Index{1}, least_, std::min(piece, (samples_ + workers - 1) / workers)});
     const Index pieces = (samples_ + piece - 1) / piece;
-    const Index rounds = (pieces + lanes - 1) / lanes;
-    return std::max(least_, (samples_ + rounds * lanes - 1) / (rounds * lanes));
+    const Index rounds = (pieces + workers - 1) / workers;
+    return std::max(least_, (samples_ + rounds * workers - 1) / (rounds * workers));
   }
   void close() {
     if (steps_ > 1 && moved_bytes_ >= options_.least_bytes) {
@@ -129,7 +130,7 @@ class Grouping {
   }
 
   const Graph& graph_;
-  const FuseOptions& options_;
+  const BatchTilingOptions& options_;
   std::vector<Group> groups_;
   std::vector<NodeId> members_;
   Index samples_ = 0;
@@ -176,7 +177,7 @@ Graph read_soon(const Graph& graph) {
   return copier.finish();
 }
 
-Graph fuse(const Graph& graph, const FuseOptions& options) {
+Graph tile_batch(const Graph& graph, const BatchTilingOptions& options) {
   Grouping grouping(graph, options);
   for (NodeId id = 0; id < graph.size(); ++id) {
     grouping.meet(id);
