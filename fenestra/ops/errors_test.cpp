@@ -1,14 +1,14 @@
 // Every invalid geometry of the contract, operator by operator: the code, the argument, the axis,
 // and a text with the shapes, the numbers and a fix.
-#include <fenestra/ops/adaptive_avg_pool/op.hpp>
-#include <fenestra/ops/adaptive_max_pool/op.hpp>
-#include <fenestra/ops/avg_pool/op.hpp>
 #include <fenestra/ops/conv/op.hpp>
 #include <fenestra/ops/conv_transpose/op.hpp>
-#include <fenestra/ops/lp_pool/op.hpp>
-#include <fenestra/ops/max_pool/op.hpp>
 #include <fenestra/ops/max_unpool/op.hpp>
-#include <fenestra/ops/smooth_max_pool/op.hpp>
+#include <fenestra/ops/pool/adaptive_avg/op.hpp>
+#include <fenestra/ops/pool/adaptive_max/op.hpp>
+#include <fenestra/ops/pool/avg/op.hpp>
+#include <fenestra/ops/pool/lp/op.hpp>
+#include <fenestra/ops/pool/max/op.hpp>
+#include <fenestra/ops/pool/smooth_max/op.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,10 @@
 // Extreme numbers in every field of every operator, one at a time and two at a time: a fault or the
 // right geometry, never an overflow, a division by zero or an allocation. Run under the sanitizers
 // this is the proof of "never".
-#include <fenestra/ops/adaptive_avg_pool/geometry.hpp>
-#include <fenestra/ops/adaptive_max_pool/geometry.hpp>
-#include <fenestra/ops/avg_pool/geometry.hpp>
 #include <fenestra/ops/conv/geometry.hpp>
 #include <fenestra/ops/conv_transpose/geometry.hpp>
-#include <fenestra/ops/lp_pool/geometry.hpp>
-#include <fenestra/ops/max_pool/geometry.hpp>
 #include <fenestra/ops/max_unpool/geometry.hpp>
-#include <fenestra/ops/smooth_max_pool/geometry.hpp>
+#include <fenestra/ops/pool/reduction.hpp>
 #include <fenestra/spec/describe.hpp>
 
 #include <gtest/gtest.h>

@@ -118,6 +118,9 @@ TEST(Functions, VarianceAndDeviationAreThoseOfTheFormula) {
   EXPECT_EQ(fault_of([&] { var_over(x, {.axes = {1}, .correction = 3}); }).code,
             ErrorCode::invalid_extent);
   EXPECT_EQ(fault_of([&] { var_over(x, {.correction = -1}); }).code, ErrorCode::invalid_extent);
+  // One more than this does not exist.
+  EXPECT_EQ(fault_of([&] { var_over(x, {.correction = std::numeric_limits<Index>::max()}); }).code,
+            ErrorCode::invalid_extent);
   const auto f = [](const auto& v) { return sum(std_over(v, {.axes = {1}, .correction = 1})); };
   EXPECT_TRUE(gradcheck(f, x).ok) << gradcheck(f, x).text();
   EXPECT_EQ(D(vmap([](const auto& v) { return var_over(v); }, over(x))),

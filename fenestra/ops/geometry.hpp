@@ -7,9 +7,11 @@
 #include <fenestra/spec/options.hpp>
 #include <fenestra/spec/problem.hpp>
 #include <fenestra/spec/window.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/shape.hpp>
 
+#include <optional>
 #include <string>
 
 namespace fenestra {
@@ -76,6 +78,43 @@ constexpr Shape join_activation(const ActivationShape& a, Layout layout) {
     shape.push_back(a.channels);
   }
   return shape;
+}
+
+/// The parts of activations that belong to a part of an operator with windows.
+struct WindowsTile {
+  Windows windows;
+  Box outputs;
+  Box inputs;
+};
+
+/// What `box`, a part of an activation of shape `to`, needs of the one of shape `from` that it is
+/// computed of: cells that the windows look at, or with `transposed` windows over cells. None where
+/// the box leaves out samples or channels, and of bins.
+constexpr std::optional<WindowsTile> tile_windows(const Windows& windows,
+                                                  bool transposed,
+                                                  const Shape& from,
+                                                  const Shape& to,
+                                                  const Box& box,
+                                                  Layout layout) {
+  WindowsTile tile{{}, box, Box(from)};
+  const int first = box.rank() - windows.rank() - (layout == Layout::channels_last ? 1 : 0);
+  for (int axis = 0; axis < box.rank(); ++axis) {
+    if (axis < first || axis >= first + windows.rank()) {
+      if (box[axis] != IndexRange{0, to[axis]}) {
+        return std::nullopt;
+      }
+      continue;
+    }
+    const WindowAxis& a = windows[axis - first];
+    if (a.rule == ExtentRule::adaptive) {
+      return std::nullopt;
+    }
+    const AxisTile part = transposed ? a.needed_transposed(box[axis]) : a.needed(box[axis]);
+    tile.windows.push_back(part.axis);
+    tile.outputs.set(axis, part.outputs);
+    tile.inputs.set(axis, part.inputs);
+  }
+  return tile;
 }
 
 /// The fault of an option that has neither one value nor one per axis.

@@ -2,12 +2,10 @@
 // numbers small enough to check by hand. Single samples channels first for TorchLean, NHWC for
 // Nabla. Values are rational and compared as equalities; smooth pools are compared as enclosures.
 #include <fenestra/fenestra.hpp>
-#include <fenestra/ops/avg_pool/spec.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/conv_transpose/spec.hpp>
-#include <fenestra/ops/max_pool/spec.hpp>
+#include <fenestra/ops/pool/spec.hpp>
 #include <fenestra/ops/rules.hpp>
-#include <fenestra/ops/smooth_max_pool/spec.hpp>
 #include <fenestra/spec/image.hpp>
 #include <fenestra/spec/interval.hpp>
 #include <fenestra/spec/rational.hpp>

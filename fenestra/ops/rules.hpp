@@ -10,7 +10,7 @@
 #include <fenestra/ops/elementwise/batch.hpp>
 #include <fenestra/ops/loss/batch.hpp>
 #include <fenestra/ops/matmul/batch.hpp>
-#include <fenestra/ops/pool_batch.hpp>
+#include <fenestra/ops/pool/rules.hpp>
 #include <fenestra/ops/reduce/batch.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>

@@ -3,7 +3,7 @@
 #include <fenestra/base/memory.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/ops/conv/conv.hpp>
-#include <fenestra/ops/max_pool/max_pool.hpp>
+#include <fenestra/ops/pool/pool.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/rules.hpp>
 #include <fenestra/spec/rational.hpp>

@@ -4,11 +4,11 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/engine/transforms.hpp>
-#include <fenestra/nn/models.hpp>
+#include <fenestra/nn/models/functional.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/loss/loss.hpp>
+#include <fenestra/ops/pool/pool.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
-#include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
 
 #include <gtest/gtest.h>
 

@@ -2,12 +2,10 @@
 // exactness in rationals.
 #include <fenestra/engine/gradcheck.hpp>
 #include <fenestra/engine/transforms.hpp>
-#include <fenestra/ops/avg_pool/avg_pool.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
-#include <fenestra/ops/max_pool/max_pool.hpp>
+#include <fenestra/ops/pool/pool.hpp>
 #include <fenestra/ops/rules.hpp>
-#include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/rational.hpp>
 

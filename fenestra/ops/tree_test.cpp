@@ -218,13 +218,13 @@ TEST(Tree, TransformsTakeAModelOfValues) {
   Context<double> context(program);
   const std::vector<V> values = tree_flatten(model());
   std::vector<D> tensors;
-  std::vector<Given> given;
+  std::vector<RunArgument> arguments;
   for (const V& value : values) {
     tensors.push_back(value);
   }
-  given.assign(tensors.begin(), tensors.end());
+  arguments.assign(tensors.begin(), tensors.end());
   std::vector<D> results{D(Shape{})};
-  program.run(context, given, results);
+  program.run(context, arguments, results);
   EXPECT_EQ(results[0], f(model()).tensor());
 }
 

@@ -43,6 +43,17 @@ struct ConcatPrimitive {
     return split_all(in.size(), axis != 0);
   }
   ConcatPrimitive piece(Index count) const { return {axis, with_samples(y, count), extents}; }
+  std::optional<TileOf<ConcatPrimitive>> tile(std::span<const Shape> in, const Box& box) const {
+    if (box[axis] != IndexRange{0, y[axis]}) {
+      return std::nullopt;
+    }
+    TileOf<ConcatPrimitive> tile{box, {}, {axis, box.shape(), extents}};
+    for (const Shape& part : in) {
+      tile.in.push_back(box);
+      tile.in.back().set(axis, {0, part[axis]});
+    }
+    return tile;
+  }
   std::string attributes() const { return "axis=" + std::to_string(axis); }
   template <class V>
   V vjp(int i, const Saved<V>&, const V& y_bar) const {

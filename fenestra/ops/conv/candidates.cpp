@@ -1,5 +1,6 @@
 // The list of the convolution's candidates, fastest first; the specification ends it.
 #include <fenestra/ops/conv/kernels.hpp>
+#include <fenestra/ops/conv/kernels_depthwise.hpp>
 #include <fenestra/ops/conv/kernels_direct.hpp>
 #include <fenestra/ops/conv/kernels_gemm.hpp>
 #include <fenestra/ops/conv/kernels_onednn.hpp>
@@ -52,6 +53,7 @@ void run_spec(const ConvProblem& problem, const ConvArguments<T>& arguments) {
 // oneDNN is here to be asked for by name; what else is chosen must not depend on it.
 constexpr ConvCandidate<float> kFloat[] = {
     {"conv_f32_winograd", detail::refuse_conv_winograd, detail::run_conv_winograd<float>},
+    {"conv_f32_depthwise", detail::refuse_conv_depthwise, detail::run_conv_depthwise<float>},
     {"conv_f32_direct", detail::refuse_conv_direct<float>, detail::run_conv_direct<float>},
     {"conv_f32_gemm", detail::refuse_conv_gemm, detail::run_conv_gemm<float>},
 #ifdef FENESTRA_HAVE_ONEDNN
@@ -62,6 +64,7 @@ constexpr ConvCandidate<float> kFloat[] = {
 
 constexpr ConvCandidate<double> kDouble[] = {
     {"conv_f64_winograd", detail::refuse_conv_winograd, detail::run_conv_winograd<double>},
+    {"conv_f64_depthwise", detail::refuse_conv_depthwise, detail::run_conv_depthwise<double>},
     {"conv_f64_direct", detail::refuse_conv_direct<double>, detail::run_conv_direct<double>},
     {"conv_f64_gemm", detail::refuse_conv_gemm, detail::run_conv_gemm<double>},
     {"conv_f64_spec", refuse_nothing, run_spec<double>},

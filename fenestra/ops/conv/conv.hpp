@@ -16,6 +16,7 @@
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
@@ -161,6 +162,21 @@ struct ConvPrimitive {
     ConvPrimitive some = *this;
     some.g.batch = count;
     return some;
+  }
+  std::optional<TileOf<ConvPrimitive>> tile(std::span<const Shape> in, const Box& box) const {
+    const bool transposed = direction == ConvDirection::input_grad;
+    const auto part = direction == ConvDirection::weight_grad
+                          ? std::nullopt
+                          : tile_windows(g.windows, transposed, in[0], shape(), box, g.layout);
+    if (!part) {
+      return std::nullopt;
+    }
+    TileOf<ConvPrimitive> tile{part->outputs, {part->inputs}, *this};
+    tile.part.g.windows = part->windows;
+    for (const Shape& parameter : in.subspan(1)) {
+      tile.in.emplace_back(parameter);
+    }
+    return tile;
   }
   std::string attributes() const { return to_string(g); }
   /// scale * y + shift per channel, by other weights and another bias.

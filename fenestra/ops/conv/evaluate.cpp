@@ -66,8 +66,10 @@ template <KernelScalar T>
 const ConvKernel<T>& choose_conv(ConvDirection direction, const ConvGeometry& g) {
   const ConvGeometry seen = for_kernels(g);
   const auto candidates = conv_candidates<T>();
-  return refuse_sparse(seen) == nullptr ? kernels::choose(candidates, {direction, seen})
-                                        : candidates.back();
+  // A tile runs on the candidate of its whole, whatever it looks like by itself.
+  const bool told = kernels::if_refused() == kernels::IfRefused::run;
+  return told || refuse_sparse(seen) == nullptr ? kernels::choose(candidates, {direction, seen})
+                                                : candidates.back();
 }
 
 template <KernelScalar T>

@@ -80,7 +80,7 @@ TEST_P(ConvBits, AreThoseOfOneSampleOnOneThreadInTheLayersOfNetworks) {
     expect_bits<float>(problem, taken);
   }
   // Every strict kernel, in every direction.
-  EXPECT_EQ(taken.size(), 6u);
+  EXPECT_EQ(taken.size(), 9u);
 }
 
 TEST_P(ConvBits, AreThoseOfOneSampleOnOneThreadInDoubleToo) {
@@ -94,7 +94,7 @@ TEST_P(ConvBits, AreThoseOfOneSampleOnOneThreadInDoubleToo) {
                               "x=2x16x4x14x14 w=32x16x3x3x3 padding=1"}) {
     expect_bits<double>(problem, taken);
   }
-  EXPECT_EQ(taken.size(), 6u);
+  EXPECT_EQ(taken.size(), 9u);
 }
 
 TEST_P(ConvBits, AKernelIsChosenByOneSample) {

@@ -13,7 +13,7 @@
 #include <fenestra/ops/conv/kernels_direct_last.hpp>
 #include <fenestra/ops/conv/kernels_direct_tiles.hpp>
 #include <fenestra/ops/conv/kernels_direct_weights.hpp>
-#include <fenestra/ops/conv/kernels_gemm_turned.hpp>
+#include <fenestra/ops/conv/kernels_gemm_blocked.hpp>
 
 #include <algorithm>
 
@@ -88,7 +88,7 @@ class Correlation {
     if (!transposed_) {
       strip_stride_ = axis.stride;
       first_column_ = axis.window(0).first;
-      lane_pitch_ =
+      phase_pitch_ =
           round_up(round_up(target_.width, lanes) + (axis.span() - 1) / axis.stride, lanes);
       return;
     }
@@ -96,7 +96,7 @@ class Correlation {
     first_column_ = floor_div(axis.pad_low - axis.span() + 1, axis.stride);
     const Index last = floor_div(phases_ - 1 + axis.pad_low, axis.stride);
     const Index width = ceil_of(target_.width, axis.stride);
-    lane_pitch_ = round_up(round_up(width, lanes) + last - first_column_, lanes);
+    phase_pitch_ = round_up(round_up(width, lanes) + last - first_column_, lanes);
   }
 
   Index strip_rows(Index band_rows) const {
@@ -105,7 +105,7 @@ class Correlation {
                        : (band_rows - 1) * axis.stride + axis.span();
   }
   Index planes() const { return source_.channels * outer_taps_; }
-  Index pitch() const { return strip_stride_ * lane_pitch_; }
+  Index pitch() const { return strip_stride_ * phase_pitch_; }
   /// Rows above and below the source are zeros in the strip, so that all target rows see all row
   /// taps and share tiles; with a stride between target rows they would not, whatever is done.
   bool uniform_rows() const { return !transposed_ || axes_.row.stride == 1; }
@@ -153,7 +153,7 @@ class Correlation {
       for (Index t = 0; t < axis.kernel; ++t) {
         const Index shift = t * axis.dilation;
         taps_[t] = t;
-        offsets_[t] = shift % axis.stride * lane_pitch_ + shift / axis.stride;
+        offsets_[t] = shift % axis.stride * phase_pitch_ + shift / axis.stride;
       }
       phase_[0] = {target_.width, axis.kernel, offsets_, weights_};
       return;
@@ -249,7 +249,7 @@ class Correlation {
                        .rows = copied,
                        .first_column = first_column_,
                        .stride = strip_stride_,
-                       .lane_pitch = lane_pitch_,
+                       .phase_pitch = phase_pitch_,
                        .dst = strip});
     for (Index p = 0; p < phases_; ++p) {
       phase[p] = phase_[p];
@@ -291,7 +291,7 @@ class Correlation {
   Index phases_ = 1;
   Index strip_stride_ = 1;
   Index first_column_ = 0;
-  Index lane_pitch_ = 0;
+  Index phase_pitch_ = 0;
   Index band_rows_ = 1;
   Index* row_begin_ = nullptr;
   RowTap* row_entries_ = nullptr;
@@ -345,7 +345,7 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
   if (g.groups > 1 && widest_group <= 8) {
     return nullptr;  // groups of 4 @56: F 720, gemm 1420; of 8 @28: F 500, W 950, gemm 1280, 2790
   }
-  if (sums_cells && g.layout == Layout::channels_first && turning_pays<T>(g)) {
+  if (sums_cells && g.layout == Layout::channels_first && blocking_pays<T>(g)) {
     return "a matrix product: enough channels to fill its panels";  // 32 @64: 1130, gemm 550
   }
   if (sums_cells && g.group_out() < kFewTargets && width >= 8) {

@@ -1,6 +1,6 @@
-// The direct convolution of channels-last tensors: every sample is turned into planes on its way
-// in, and its result back on the way out. Part of kernels_direct.cpp, which includes it. For groups
-// so narrow that a product over channels has nothing to multiply. Not installed.
+// The direct convolution of channels-last tensors: every sample is transposed into planes on its
+// way in, and its result back on the way out. Part of kernels_direct.cpp, which includes it. For
+// groups so narrow that a product over channels has nothing to multiply. Not installed.
 #pragma once
 
 #include <fenestra/base/parallel.hpp>
@@ -49,14 +49,15 @@ class DirectLast {
     }
   }
 
-  // Channels turned at a time: a cache line of each cell is read whole.
-  static constexpr Index kTurned = 64 / static_cast<Index>(sizeof(T));
+  // Channels transposed at a time: a cache line of each cell is read whole.
+  static constexpr Index kTransposed = 64 / static_cast<Index>(sizeof(T));
 
   /// (cells, channels) to (channels, cells), or back.
-  void turn(const T* from, const ActivationMap& map, bool to_planes, T* to) const {
-    spread(ceil_of(map.channels, kTurned), [&](Index begin, Index end) {
-      for (Index c = begin * kTurned; c < std::min(end * kTurned, map.channels); c += kTurned) {
-        const Index count = std::min(kTurned, map.channels - c);
+  void transpose_planes(const T* from, const ActivationMap& map, bool to_planes, T* to) const {
+    spread(ceil_of(map.channels, kTransposed), [&](Index begin, Index end) {
+      for (Index c = begin * kTransposed; c < std::min(end * kTransposed, map.channels);
+           c += kTransposed) {
+        const Index count = std::min(kTransposed, map.channels - c);
         if (to_planes) {
           kernels::transpose(
               from + c, map.channels, map.cells, count, to + c * map.cells, map.cells);
@@ -101,10 +102,10 @@ class DirectLast {
         result = arena.take<T>(out);
       });
       for (Index n = begin; n < end; ++n) {
-        turn(arguments_.lhs + n * in, source, true, lhs);
+        transpose_planes(arguments_.lhs + n * in, source, true, lhs);
         const ConvArguments<T> planes{lhs, w, arguments_.bias, result};
         Correlate(sample_, planes).run();
-        turn(result, target, false, arguments_.out + n * out);
+        transpose_planes(result, target, false, arguments_.out + n * out);
       }
     };
     // A sample for each thread, or all threads on each sample.
@@ -130,8 +131,8 @@ class DirectLast {
     });
     std::fill(sum, sum + weights(), T(0));
     for (Index n = 0; n < batch_; ++n) {
-      turn(arguments_.lhs + n * x_size, g().x_map(), true, x);
-      turn(arguments_.rhs + n * y_size, g().y_map(), true, y_bar);
+      transpose_planes(arguments_.lhs + n * x_size, g().x_map(), true, x);
+      transpose_planes(arguments_.rhs + n * y_size, g().y_map(), true, y_bar);
       const ConvArguments<T> planes{x, y_bar, nullptr, part};
       WeightGrad<T>(sample_, planes).run();
       for (Index i = 0; i < weights(); ++i) {

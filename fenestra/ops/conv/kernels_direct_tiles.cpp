@@ -123,20 +123,20 @@ void fill_strip(const StripJob<T>& s) {
         copy_row(source + begin, end - begin, row + begin);
         continue;
       }
-      for (Index lane = 0; lane < s.stride; ++lane) {
-        T* dst = row + lane * s.lane_pitch;
+      for (Index phase = 0; phase < s.stride; ++phase) {
+        T* dst = row + phase * s.phase_pitch;
         const Index i0 =
-            std::clamp<Index>((begin - lane + s.stride - 1) / s.stride, 0, s.lane_pitch);
+            std::clamp<Index>((begin - phase + s.stride - 1) / s.stride, 0, s.phase_pitch);
         const Index i1 =
-            std::clamp<Index>((end - lane + s.stride - 1) / s.stride, i0, s.lane_pitch);
+            std::clamp<Index>((end - phase + s.stride - 1) / s.stride, i0, s.phase_pitch);
         clear_row(round_up(i0, kLanes), dst);
-        clear_row(s.lane_pitch - i1 / kLanes * kLanes, dst + i1 / kLanes * kLanes);
+        clear_row(s.phase_pitch - i1 / kLanes * kLanes, dst + i1 / kLanes * kLanes);
         if (s.stride != 2) {
-          copy_every(source + i0 * s.stride + lane, s.stride, i1 - i0, dst + i0);
+          copy_every(source + i0 * s.stride + phase, s.stride, i1 - i0, dst + i0);
         }
       }
       if (s.stride == 2) {
-        T* odd = row + s.lane_pitch;
+        T* odd = row + s.phase_pitch;
         const Index i0 = (begin + 1) / 2;
         const Index i1 = std::max(end / 2, i0);
         if (begin % 2 != 0 && begin < end) {

@@ -2,8 +2,8 @@
 // installed. They know rows, taps and channels; kernels_direct.cpp says which ones.
 //
 // A strip is a copy of a few source rows with their padding, so that the inner loops have no
-// borders. A source that is walked with a stride is dealt into that many lanes of columns: column c
-// lies at (c % stride) * lane_pitch + c / stride, and every tap becomes a run of neighbours.
+// borders. A source that is walked with a stride is dealt into that many phases of columns: column
+// c lies at (c % stride) * phase_pitch + c / stride, and every tap becomes a run of neighbours.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -25,9 +25,9 @@ struct StripJob {
   Index rows = 0;
   Index first_column = 0;  ///< what column 0 of the strip shows, may be negative
   Index stride = 1;
-  Index lane_pitch = 0;  ///< columns of a lane
+  Index phase_pitch = 0;  ///< columns of a phase
   T* dst = nullptr;
-  Index pitch() const { return stride * lane_pitch; }
+  Index pitch() const { return stride * phase_pitch; }
 };
 
 /// One row of taps over one source row.

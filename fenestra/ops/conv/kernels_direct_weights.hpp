@@ -28,7 +28,7 @@ class WeightGrad {
         plane_taps_(axes_.row.kernel * axes_.column.kernel) {
     const WindowAxis& column = axes_.column;
     y_pitch_ = round_up(column.out, loops_.lanes);
-    lane_pitch_ = round_up(y_pitch_ + (column.span() - 1) / column.stride, loops_.lanes);
+    phase_pitch_ = round_up(y_pitch_ + (column.span() - 1) / column.stride, loops_.lanes);
     const Index row_bytes =
         (std::max<Index>(planes(), 1) * pitch() * axes_.row.stride + kTileChannels * y_pitch_) *
         static_cast<Index>(sizeof(T));
@@ -39,7 +39,7 @@ class WeightGrad {
       for (Index t = 0; t < column.kernel; ++t) {
         const Index shift = t * column.dilation;
         offsets_[r * column.kernel + t] = r * axes_.row.dilation * pitch() +
-                                          shift % column.stride * lane_pitch_ +
+                                          shift % column.stride * phase_pitch_ +
                                           shift / column.stride;
       }
     }
@@ -62,7 +62,7 @@ class WeightGrad {
 
  private:
   Index planes() const { return g_.group_in() * outer_taps_; }
-  Index pitch() const { return axes_.column.stride * lane_pitch_; }
+  Index pitch() const { return axes_.column.stride * phase_pitch_; }
   Index strip_rows(Index rows) const { return (rows - 1) * axes_.row.stride + axes_.row.span(); }
 
   void run_job(Index group, Index c0, Index c1) {
@@ -129,7 +129,7 @@ class WeightGrad {
                        .rows = copied,
                        .first_column = axes_.column.window(0).first,
                        .stride = axes_.column.stride,
-                       .lane_pitch = lane_pitch_,
+                       .phase_pitch = phase_pitch_,
                        .dst = strip});
     loops_.fill_strip({.plane = y_bar,
                        .planes = channels,
@@ -139,7 +139,7 @@ class WeightGrad {
                        .rows = rows,
                        .first_column = 0,
                        .stride = 1,
-                       .lane_pitch = y_pitch_,
+                       .phase_pitch = y_pitch_,
                        .dst = y});
     loops_.add_dots({.strip = strip,
                      .plane_pitch = copied * pitch(),
@@ -168,7 +168,7 @@ class WeightGrad {
   Index out_plane_;
   Index plane_taps_;
   Index y_pitch_ = 0;
-  Index lane_pitch_ = 0;
+  Index phase_pitch_ = 0;
   Index band_rows_ = 1;
   Index* offsets_ = nullptr;
 };

@@ -14,7 +14,7 @@
 #include <fenestra/kernels/gemm.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/conv/kernels_gemm.hpp>
-#include <fenestra/ops/conv/kernels_gemm_turned.hpp>
+#include <fenestra/ops/conv/kernels_gemm_blocked.hpp>
 #include <fenestra/ops/conv/patches.hpp>
 
 #include <algorithm>
@@ -275,7 +275,7 @@ struct PhaseWeights {
   Index phase_count;
 };
 
-/// Channels first: lanes are input channels, depths (output channel, tap).
+/// Channels first: lines are input channels, depths (output channel, tap).
 template <class T>
 void pack_phase_left(const void* object, const PanelRange& range, Index width, T* dst) {
   const auto& p = *static_cast<const PhaseWeights<T>*>(object);
@@ -309,20 +309,20 @@ void pack_phase_left(const void* object, const PanelRange& range, Index width, T
   }
 }
 
-/// Channels last: lanes are input channels, depths (tap, output channel).
+/// Channels last: lines are input channels, depths (tap, output channel).
 template <class T>
 void pack_phase_right(const void* object, const PanelRange& range, Index width, T* dst) {
   const auto& p = *static_cast<const PhaseWeights<T>*>(object);
   const Index depth = range.k1 - range.k0;
-  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
-    const Index count = std::min(width, range.count - lane);
+  for (Index line = 0; line < range.count; line += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - line);
     if (count < width) {
       std::fill(dst, dst + width * depth, T(0));
     }
     for (Index k = range.k0; k < range.k1;) {
       const Index co = k % p.group_out;
       const Index length = std::min(range.k1 - k, p.group_out - co);
-      const Index ci = p.phase_taps[k / p.group_out] * p.group_in + range.first + lane;
+      const Index ci = p.phase_taps[k / p.group_out] * p.group_in + range.first + line;
       kernels::transpose(p.w + ci * p.out_channels + co,
                          p.out_channels,
                          count,
@@ -415,8 +415,7 @@ void input_grad_few(const Group<T>& s) {
   const Index channels = g.group_in() / parts;
   const Index rows = channels * taps;
   // The tile of products of all channels stays in the second-level cache: 64 Ki elements, or 32
-  // columns. Not of one part: within a tile taps are added before cells, so its width is seen in
-  // the bits, and parts depend on threads and batch.
+  // columns. Its width is not seen in the bits: terms of a cell are added in the order of windows.
   const Index columns =
       std::min(cells, std::clamp<Index>(65536 / (g.group_in() * taps) / 32 * 32, 32, 512));
   const WindowAxis& inner = g.windows[g.rank() - 1];
@@ -448,7 +447,7 @@ void input_grad_few(const Group<T>& s) {
         left.access = LeftAccess::rows;
         left.row_stride = g.out_channels;
       } else {
-        left.access = LeftAccess::lanes;
+        left.access = LeftAccess::lines;
         left.depth_stride = g.group_in() * taps;
       }
       for (Index o = 0; o < cells; o += columns) {
@@ -457,7 +456,7 @@ void input_grad_few(const Group<T>& s) {
                          left,
                          {.data = y_bar + o * (last ? g.out_channels : 1),
                           .depth_stride = s.y.channel,
-                          .lane_stride = last ? g.out_channels : 1},
+                          .line_stride = last ? g.out_channels : 1},
                          {.data = tile, .row_stride = columns});
         add_patches(grid, o, count, tile, columns, x_bar);
       }
@@ -501,7 +500,7 @@ void sample_rows(
   }
 }
 
-/// Channels last: the tile is turned on its way into w_bar (k x co).
+/// Channels last: the tile is transposed on its way into w_bar (k x co).
 template <class T>
 void store_weights_last(const void* object,
                         const kernels::TileRange& range,
@@ -515,8 +514,8 @@ void store_weights_last(const void* object,
 template <class T>
 void weight_grad(const Group<T>& s) {
   const ConvGeometry& g = s.g;
-  if (turning_pays<T>(g)) {
-    weight_grad_turned(g, s.arguments, s.group);
+  if (blocking_pays<T>(g)) {
+    weight_grad_blocked(g, s.arguments, s.group);
     return;
   }
   const Index first_out = s.group * g.group_out();

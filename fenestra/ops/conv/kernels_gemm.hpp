@@ -13,7 +13,7 @@ const char* refuse_conv_gemm(const ConvProblem& problem);
 /// Scratch per thread: that of kernels::gemm, as much again for staged source rows (at most as many
 /// elements as a block of panels has), and one row of zero channels. The input gradient also keeps
 /// a packed copy of one group's weights, or a tile of products (64 Ki elements, or 32 per weight of
-/// an output channel); the weight gradient what kernels_gemm_turned.hpp says.
+/// an output channel); the weight gradient what kernels_gemm_blocked.hpp says.
 template <class T>
 void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments);
 

@@ -48,7 +48,7 @@ void expect_within_bound(const ConvGeometry& g, Random& random) {
 
 /// One problem string for each path of the loops: several blocks of depth, columns and rows,
 /// samples that share panels, phases of the stride, rows in place and packed, taps that reach no
-/// cell, samples turned together.
+/// cell, samples transposed together.
 const std::vector<std::string>& structured_problems() {
   static const std::vector<std::string> problems = {
       "x=2x40x13x19 w=14x40x3x3 padding=1 bias=true",
@@ -104,7 +104,7 @@ TEST_P(ConvKernels, StayWithinTheBoundOnEveryPathOfTheLoops) {
   }
 }
 
-TEST_P(ConvKernels, StayWithinTheBoundWhereASampleIsTurnedInParts) {
+TEST_P(ConvKernels, StayWithinTheBoundWhereASampleIsBlockedInParts) {
   Random random(16);
   const ConvGeometry g = Conv::parse("x=2x16x70000 w=12x16x4 padding=1 stride=20");
   for (const auto& candidate : conv_candidates<float>()) {

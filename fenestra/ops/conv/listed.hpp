@@ -95,6 +95,9 @@ class ListedConv {
  private:
   template <class F>
   void for_each_term(Index n, Index co, Index o, F&& f) const {
+    if (g_.group_in() == 0) {
+      return;  // windows were not listed
+    }
     const Index group = co / g_.group_out();
     const ActivationMap x_map = g_.x_map();
     const WeightMap w_map = g_.w_map();

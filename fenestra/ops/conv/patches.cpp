@@ -71,7 +71,7 @@ void copy_pieces(const Planes<T>& p, Index width, Index step, const Piece* piece
     std::fill(dst, dst + width, T(0));
     for (int i = 0; i < count; ++i) {
       const T* from = src + pieces[i].offset;
-      T* to = dst + pieces[i].lane;
+      T* to = dst + pieces[i].line;
       for (Index l = 0; l < pieces[i].length; ++l) {
         to[l] = from[l * step];
       }
@@ -106,11 +106,11 @@ void copy_masked(const Planes<T>& p, Index width, const Piece* pieces, int count
   int piece = 0;
   for (Index v = 0; v < width; v += kLanes, ++vectors) {
     first[vectors] = entries;
-    while (piece < count && pieces[piece].lane + pieces[piece].length <= v) {
+    while (piece < count && pieces[piece].line + pieces[piece].length <= v) {
       ++piece;
     }
-    for (int i = piece; i < count && pieces[i].lane < v + kLanes; ++i) {
-      const Index begin = pieces[i].lane - v;
+    for (int i = piece; i < count && pieces[i].line < v + kLanes; ++i) {
+      const Index begin = pieces[i].line - v;
       const Index end = begin + pieces[i].length;
       offsets[entries] = pieces[i].offset - begin * kStep;
       if constexpr (kStep == 1) {
@@ -184,9 +184,9 @@ void strided_into_panels(const Patches<T>& patches,
   Run runs[kMaxWidth];
   Piece pieces[kMaxWidth];
   Index shift[kMaxGridRank];
-  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+  for (Index line = 0; line < range.count; line += width, dst += width * depth) {
     int run_count = 0;
-    Runs walk(g, range.first + lane, std::min(width, range.count - lane));
+    Runs walk(g, range.first + line, std::min(width, range.count - line));
     while (walk.next(runs[run_count])) {
       ++run_count;
     }
@@ -370,12 +370,12 @@ void gather_cells(
   Run run;
   while (walk.next(run)) {
     Piece piece;
-    T* out = dst + run.lane;
+    T* out = dst + run.line;
     if (!clip(g, run, shift, piece)) {
       std::fill(out, out + run.length, T(0));
       continue;
     }
-    const Index before = piece.lane - run.lane;
+    const Index before = piece.line - run.line;
     std::fill(out, out + before, T(0));
     out += before;
     const T* from = src + piece.offset;
@@ -390,7 +390,7 @@ void gather_cells(
   }
 }
 
-/// Channels first: a row of cells per lane, then turned.
+/// Channels first: a row of cells per line, then transposed.
 template <class T>
 void taps_into_panels(const Patches<T>& patches,
                       const kernels::PanelRange& range,
@@ -401,10 +401,10 @@ void taps_into_panels(const Patches<T>& patches,
   const Index depth = range.k1 - range.k0;
   T* rows = kernels::scratch<T>(kernels::scratch_pack, static_cast<std::size_t>(width * depth));
   Index shift[kMaxGridRank];
-  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
-    const Index count = std::min(width, range.count - lane);
+  for (Index line = 0; line < range.count; line += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - line);
     for (Index l = 0; l < count; ++l) {
-      const Index at = range.first + lane + l;
+      const Index at = range.first + line + l;
       Odometer tap;
       tap.set(g, at % taps, taps_of);
       tap_shift(g, tap, shift);
@@ -429,13 +429,13 @@ void taps_into_panels_last(const Patches<T>& patches,
   const GridAxis& inner = g.axes[g.rank - 1];
   const Index step = inner.step * inner.source_stride;
   Index shift[kMaxGridRank];
-  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
-    const Index count = std::min(width, range.count - lane);
+  for (Index line = 0; line < range.count; line += width, dst += width * depth) {
+    const Index count = std::min(width, range.count - line);
     if (count < width) {
       std::fill(dst, dst + width * depth, T(0));
     }
     for (Index l = 0; l < count;) {
-      const Index at = range.first + lane + l;
+      const Index at = range.first + line + l;
       const Index channel = at % g.channels;
       const Index length = std::min(count - l, g.channels - channel);
       Odometer tap;
@@ -444,12 +444,12 @@ void taps_into_panels_last(const Patches<T>& patches,
       Runs walk(g, range.k0, depth);
       Run run;
       while (walk.next(run)) {
-        Piece piece{run.lane + run.length, 0, 0};
+        Piece piece{run.line + run.length, 0, 0};
         clip(g, run, shift, piece);
         const T* src = patches.data + piece.offset + channel;
-        for (Index k = run.lane; k < run.lane + run.length; ++k) {
+        for (Index k = run.line; k < run.line + run.length; ++k) {
           T* HWY_RESTRICT out = dst + k * width + l;
-          if (k < piece.lane || k >= piece.lane + piece.length) {
+          if (k < piece.line || k >= piece.line + piece.length) {
             std::fill(out, out + length, T(0));
             continue;
           }
@@ -489,7 +489,11 @@ void patches_into_source(
   const Index s = inner.step;
   Index shift[kMaxGridRank];
   Odometer tap;
-  for (Index j = 0; j < taps; ++j, tap.step(g, g.rank - 1, taps_of)) {
+  // The last tap of a window meets the cell that a tap before it meets from a later window: so
+  // every cell of the source gets its terms in the order of the windows, however they are cut into
+  // tiles.
+  for (Index j = taps - 1; j >= 0; --j) {
+    tap.set(g, j, taps_of);
     tap_shift(g, tap, shift);
     Runs walk(g, first, count);
     Run run;
@@ -501,7 +505,7 @@ void patches_into_source(
       if (g.channels_last) {
         const Index step = s * inner.source_stride;
         for (Index c = 0; c < g.channels; ++c) {
-          const T* from = tile + (j * g.channels + c) * ld + piece.lane;
+          const T* from = tile + (j * g.channels + c) * ld + piece.line;
           T* to = x + piece.offset + c;
           for (Index l = 0; l < piece.length; ++l) {
             to[l * step] += from[l];
@@ -510,13 +514,13 @@ void patches_into_source(
         continue;
       }
       // The first cell in the order of the sample, then its place in a row in phase order.
-      const Index cell = run.origin[g.rank - 1] + shift[g.rank - 1] + (piece.lane - run.lane) * s;
+      const Index cell = run.origin[g.rank - 1] + shift[g.rank - 1] + (piece.line - run.line) * s;
       const Index phase = cell % s;
       const Index before = phase * (inner.extent / s) + std::min(phase, inner.extent % s);
       const Index place = piece.offset - cell + before + cell / s;
       for (Index c = 0; c < g.channels; ++c) {
         add_run(x + c * g.channel_stride + place,
-                tile + (c * taps + j) * ld + piece.lane,
+                tile + (c * taps + j) * ld + piece.line,
                 piece.length);
       }
     }
@@ -540,9 +544,9 @@ void cells_into_panels(const Patches<T>& patches,
     return;
   }
   const Index depth = range.k1 - range.k0;
-  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
+  for (Index line = 0; line < range.count; line += width, dst += width * depth) {
     staged_into_panel(patches,
-                      {range.first + lane, std::min(width, range.count - lane), range.k0, range.k1},
+                      {range.first + line, std::min(width, range.count - line), range.k0, range.k1},
                       width,
                       dst);
   }
@@ -637,116 +641,6 @@ void pack_taps(const void* patches, const kernels::PanelRange& range, Index widt
 }
 
 template <class T>
-void pack_cells_last(const void* patches, const kernels::PanelRange& range, Index width, T* dst) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
-  const PatchGrid& g = p.grid;
-  const Index depth = range.k1 - range.k0;
-  const GridAxis& inner = g.axes[g.rank - 1];
-  const Index step = inner.step * inner.source_stride;
-  Index shift[kMaxGridRank];
-  for (Index lane = 0; lane < range.count; lane += width, dst += width * depth) {
-    std::fill(dst, dst + width * depth, T(0));
-    for (Index k = range.k0; k < range.k1;) {
-      const Index channel = k % g.channels;
-      const Index length = std::min(range.k1 - k, g.channels - channel);
-      Odometer tap;
-      tap.set(g, k / g.channels, taps_of);
-      tap_shift(g, tap, shift);
-      Runs walk(g, range.first + lane, std::min(width, range.count - lane));
-      Run run;
-      Piece piece;
-      while (walk.next(run)) {
-        if (!clip(g, run, shift, piece)) {
-          continue;
-        }
-        for (Index l = 0; l < piece.length; ++l) {
-          const T* src = p.data + piece.offset + l * step + channel;
-          T* out = dst + (k - range.k0) * width + piece.lane + l;
-          for (Index c = 0; c < length; ++c) {
-            out[c * width] = src[c];
-          }
-        }
-      }
-      k += length;
-    }
-  }
-}
-
-template <class T>
-void cell_rows(const void* patches, Index first, Index count, Index s0, Index s1, const T** table) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
-  const PatchGrid& g = p.grid;
-  const GridAxis& inner = g.axes[g.rank - 1];
-  const Index step = inner.step * inner.source_stride;
-  Index shift[kMaxGridRank];
-  Odometer tap;
-  tap.set(g, s0, taps_of);
-  for (Index s = s0; s < s1; ++s, table += count, tap.step(g, g.rank - 1, taps_of)) {
-    tap_shift(g, tap, shift);
-    Runs walk(g, first, count);
-    Run run;
-    while (walk.next(run)) {
-      Piece piece{run.lane, 0, 0};
-      clip(g, run, shift, piece);
-      for (Index l = run.lane; l < run.lane + run.length; ++l) {
-        const bool real = l >= piece.lane && l < piece.lane + piece.length;
-        table[l] = real ? p.data + piece.offset + (l - piece.lane) * step : p.zeros;
-      }
-    }
-  }
-}
-
-namespace {
-
-/// Calls f(column, length, offset) for the runs of cells [first, last) of a target.
-template <class F>
-void for_each_target_run(const PatchGrid& g, Index first, Index last, F&& f) {
-  Odometer cell;
-  cell.set(g, first, count_of);
-  const int inner = g.rank - 1;
-  for (Index j = first; j < last;) {
-    const Index length = std::min(last - j, g.axes[inner].count - cell.at[inner]);
-    Index offset = 0;
-    for (int a = 0; a <= inner; ++a) {
-      offset += cell.at[a] * g.axes[a].target_stride;
-    }
-    f(j - first, length, offset);
-    j += length;
-    cell.at[inner] += length - 1;
-    cell.step(g, inner, count_of);
-  }
-}
-
-}  // namespace
-
-template <class T>
-void store_cells(const void* target, const kernels::TileRange& range, const T* tile, Index ld) {
-  const auto& t = *static_cast<const GridTarget<T>*>(target);
-  const Index step = t.grid->axes[t.grid->rank - 1].target_stride;
-  for_each_target_run(*t.grid, range.j0, range.j1, [&](Index column, Index length, Index offset) {
-    for (Index i = range.i0; i < range.i1; ++i) {
-      T* out = t.data + offset + i * t.channel_stride;
-      const T* from = tile + (i - range.i0) * ld + column;
-      for (Index l = 0; l < length; ++l) {
-        out[l * step] = from[l];
-      }
-    }
-  });
-}
-
-template <class T>
-void store_channels(const void* target, const kernels::TileRange& range, const T* tile, Index ld) {
-  const auto& t = *static_cast<const GridTarget<T>*>(target);
-  const Index step = t.grid->axes[t.grid->rank - 1].target_stride;
-  for_each_target_run(*t.grid, range.i0, range.i1, [&](Index row, Index length, Index offset) {
-    for (Index l = 0; l < length; ++l) {
-      const T* from = tile + (row + l) * ld;
-      std::copy(from, from + (range.j1 - range.j0), t.data + offset + l * step + range.j0);
-    }
-  });
-}
-
-template <class T>
 void add_patches(const PatchGrid& grid, Index first, Index count, const T* tile, Index ld, T* x) {
   if constexpr (sizeof(T) == sizeof(float)) {
     HWY_DYNAMIC_DISPATCH(add_f32)(grid, first, count, tile, ld, x);
@@ -755,34 +649,12 @@ void add_patches(const PatchGrid& grid, Index first, Index count, const T* tile,
   }
 }
 
-template <class T>
-void restore_rows(T* x, Index rows, Index length, Index step) {
-  if (step == 1) {
-    return;
-  }
-  T* row = kernels::scratch<T>(kernels::scratch_pack, static_cast<std::size_t>(length));
-  for (Index r = 0; r < rows; ++r, x += length) {
-    std::copy(x, x + length, row);
-    const T* from = row;
-    for (Index phase = 0; phase < std::min(step, length); ++phase) {
-      for (Index c = phase; c < length; c += step) {
-        x[c] = *from++;
-      }
-    }
-  }
-}
-
 #define FENESTRA_INSTANTIATE_PATCHES(T)                                                 \
   template void prepare_cells<T>(const void*, const kernels::PanelRange&);              \
   template const T* find_cells(const void*, const kernels::PanelRange&, const Index**); \
   template void pack_cells(const void*, const kernels::PanelRange&, Index, T*);         \
-  template void pack_cells_last(const void*, const kernels::PanelRange&, Index, T*);    \
   template void pack_taps(const void*, const kernels::PanelRange&, Index, T*);          \
-  template void cell_rows(const void*, Index, Index, Index, Index, const T**);          \
-  template void add_patches(const PatchGrid&, Index, Index, const T*, Index, T*);       \
-  template void restore_rows(T*, Index, Index, Index);                                  \
-  template void store_cells(const void*, const kernels::TileRange&, const T*, Index);   \
-  template void store_channels(const void*, const kernels::TileRange&, const T*, Index)
+  template void add_patches(const PatchGrid&, Index, Index, const T*, Index, T*)
 
 FENESTRA_INSTANTIATE_PATCHES(float);
 FENESTRA_INSTANTIATE_PATCHES(double);

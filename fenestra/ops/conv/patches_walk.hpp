@@ -36,10 +36,10 @@ struct Odometer {
 inline Index count_of(const GridAxis& axis) { return axis.count; }
 inline Index taps_of(const GridAxis& axis) { return axis.taps; }
 
-/// Cells that follow each other on the innermost axis: `length` lanes from `lane` on, and the
+/// Cells that follow each other on the innermost axis: `length` lines from `line` on, and the
 /// source coordinates that tap 0 of the first one looks at.
 struct Run {
-  Index lane;
+  Index line;
   Index length;
   Index origin[kMaxGridRank];
 };
@@ -55,12 +55,12 @@ class Runs {
       return false;
     }
     const int inner = grid_.rank - 1;
-    run.lane = lane_;
+    run.line = line_;
     run.length = std::min(left_, grid_.axes[inner].count - cell_.at[inner]);
     for (int a = 0; a <= inner; ++a) {
       run.origin[a] = grid_.axes[a].base + cell_.at[a] * grid_.axes[a].step;
     }
-    lane_ += run.length;
+    line_ += run.length;
     left_ -= run.length;
     cell_.at[inner] += run.length - 1;
     cell_.step(grid_, inner, count_of);
@@ -71,7 +71,7 @@ class Runs {
  private:
   const PatchGrid& grid_;
   Odometer cell_;
-  Index lane_ = 0;
+  Index line_ = 0;
   Index left_;
 };
 
@@ -82,9 +82,9 @@ inline void tap_shift(const PatchGrid& g, const Odometer& tap, Index* shift) {
   }
 }
 
-/// The lanes of a run that look at the source: `length` from `lane` on, the first at `offset`.
+/// The lines of a run that look at the source: `length` from `line` on, the first at `offset`.
 struct Piece {
-  Index lane;
+  Index line;
   Index length;
   Index offset;
 };
@@ -114,7 +114,7 @@ inline bool clip(const PatchGrid& g, const Run& run, const Index* shift, Piece& 
   if (low >= high) {
     return false;
   }
-  piece = {run.lane + low, high - low, offset + (c + low * axis.step) * axis.source_stride};
+  piece = {run.line + low, high - low, offset + (c + low * axis.step) * axis.source_stride};
   return true;
 }
 

@@ -373,6 +373,9 @@ struct UnaryPrimitive {
     return split_broadcast(in, in[0]);
   }
   UnaryPrimitive piece(Index) const { return *this; }
+  std::optional<TileOf<UnaryPrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    return TileOf<UnaryPrimitive>{box, {box}, *this};
+  }
   std::string attributes() const {
     switch (call.f) {
       case UnaryFunction::leaky_relu:
@@ -556,6 +559,12 @@ struct BinaryPrimitive {
       return of.rank() == shape.rank() && of[0] == shape[0] ? with_samples(of, count) : of;
     };
     return {f, cut(a), cut(b), cut(shape)};
+  }
+  std::optional<TileOf<BinaryPrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    const Box left = broadcast_box(a, shape, box);
+    const Box right = broadcast_box(b, shape, box);
+    return TileOf<BinaryPrimitive>{
+        box, {left, right}, {f, left.shape(), right.shape(), box.shape()}};
   }
   /// u times the partial derivative by argument i, in the broadcast shape; not of flat functions.
   /// `u` may itself be of an argument's shape.

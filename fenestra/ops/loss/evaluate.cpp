@@ -3,6 +3,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/loss/loss.hpp>
+#include <fenestra/ops/softmax/lines.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -11,33 +12,14 @@ namespace fenestra {
 
 namespace {
 
-/// As in softmax: lines whose classes interleave are read together.
-constexpr Index kLines = 64;
-constexpr Index kGrain = 4096;
-
 template <class T>
 struct Lines {
-  T greatest[kLines];
-  T sum[kLines];  ///< of exp(x - greatest)
+  T greatest[detail::kSoftmaxLines];
+  T sum[detail::kSoftmaxLines];  ///< of exp(x - greatest)
 
   /// `exponentials`, where given, receives exp(x - greatest) in the places of x.
-  Lines(const T* x, Index extent, Index step, Index count, T* exponentials) noexcept {
-    std::copy_n(x, count, greatest);
-    for (Index k = 1; k < extent; ++k) {
-      for (Index i = 0; i < count; ++i) {
-        greatest[i] = greatest[i] < x[k * step + i] ? x[k * step + i] : greatest[i];
-      }
-    }
-    std::fill_n(sum, count, T(0));
-    for (Index k = 0; k < extent; ++k) {
-      for (Index i = 0; i < count; ++i) {
-        const T e = std::exp(x[k * step + i] - greatest[i]);
-        sum[i] += e;
-        if (exponentials != nullptr) {
-          exponentials[k * step + i] = e;
-        }
-      }
-    }
+  Lines(const T* x, Index extent, Index step, Index count, T* exponentials) {
+    detail::sum_exponentials<T>({x, extent, step, count, greatest, sum, exponentials});
   }
 };
 
@@ -48,9 +30,9 @@ void for_each_group(const AxisView& view, const Body& body) {
   if (outer * inner == 0) {
     return;
   }
-  const Index together = std::min(inner, kLines);
+  const Index together = std::min(inner, detail::kSoftmaxLines);
   const Index blocks = (inner + together - 1) / together;
-  const Index grain = std::max<Index>(1, kGrain / (extent * together));
+  const Index grain = std::max<Index>(1, detail::kSoftmaxGrain / (extent * together));
   parallel_for(outer * blocks, grain, [&](Index begin, Index end) {
     for (Index b = begin; b < end; ++b) {
       const Index o = b / blocks;
@@ -77,7 +59,7 @@ void cross_entropy_grad_kernel(
     const T* x, const T* u, const Index* cells, T* x_bar, const AxisView& view) {
   for_each_group(view, [&](Index at, Index line, Index count) {
     const Lines<T> lines(x + at, view.extent, view.inner, count, x_bar + at);
-    T factor[kLines];
+    T factor[detail::kSoftmaxLines];
     for (Index i = 0; i < count; ++i) {
       factor[i] = u[line + i] / lines.sum[i];
     }

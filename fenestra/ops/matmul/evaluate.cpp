@@ -28,8 +28,8 @@ void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bia
     }
     kernels::gemm_strided<T>(
         {.rows = m, .columns = n, .depth = depth},
-        {.data = a + batch(0, s) * m * depth, .lane_stride = a_row, .depth_stride = a_depth},
-        {.data = b + batch(1, s) * n * depth, .lane_stride = b_column, .depth_stride = b_depth},
+        {.data = a + batch(0, s) * m * depth, .line_stride = a_row, .depth_stride = a_depth},
+        {.data = b + batch(1, s) * n * depth, .line_stride = b_column, .depth_stride = b_depth},
         {.data = out, .row_stride = n, .column_bias = bias});
   };
   if (batch.count() == 1) {

@@ -1,7 +1,7 @@
 // Options and geometry of max unpooling: where a pooled tensor's values are placed back.
 #pragma once
 
-#include <fenestra/ops/pool_geometry.hpp>
+#include <fenestra/ops/pool/geometry.hpp>
 
 #include <string>
 

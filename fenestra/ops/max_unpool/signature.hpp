@@ -2,7 +2,7 @@
 #pragma once
 
 #include <fenestra/ops/max_unpool/max_unpool.hpp>
-#include <fenestra/ops/pool_signature.hpp>
+#include <fenestra/ops/pool/signature.hpp>
 
 namespace fenestra {
 

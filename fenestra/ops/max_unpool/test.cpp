@@ -1,8 +1,8 @@
 // Max unpooling: placement, duplicates, nowhere, validation, and the gradient that matches what was
 // placed.
 #include <fenestra/check/examples.hpp>
-#include <fenestra/ops/max_pool/op.hpp>
 #include <fenestra/ops/max_unpool/op.hpp>
+#include <fenestra/ops/pool/max/op.hpp>
 #include <fenestra/tensor/transform.hpp>
 
 #include <gtest/gtest.h>

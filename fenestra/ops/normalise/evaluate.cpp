@@ -2,10 +2,11 @@
 //
 // A group belongs to one range, and sums that cross groups are cut into blocks that depend on the
 // geometry alone and are added in order, so results do not depend on threads. Runs are summed in T
-// in eight interleaved parts, and the runs of a group in double.
+// on vectors (kernels/sums.hpp), and the runs of a group in double.
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
+#include <fenestra/kernels/sums.hpp>
 #include <fenestra/ops/normalise/normalise.hpp>
 
 #include <algorithm>
@@ -17,59 +18,9 @@ namespace {
 
 /// Elements per range: 10 us of work at memory speed, enough to pay for waking a thread.
 constexpr Index kGrain = 16384;
-/// Parts of eight accumulators: two SSE registers of float hide the latency of an addition.
-constexpr Index kParts = 8;
 /// Blocks of rows or groups whose sums are kept apart; bounds the scratch to 64 rows of sums
 /// (and three numbers per group).
 constexpr Index kBlocks = 64;
-
-template <class T>
-T combined(const T (&part)[kParts]) noexcept {
-  return ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
-}
-
-/// Sum of f(i) for i in [0, n).
-template <class T, class F>
-T sum_of(Index n, const F& f) noexcept {
-  T part[kParts] = {};
-  Index i = 0;
-  for (; i + kParts <= n; i += kParts) {
-    for (Index k = 0; k < kParts; ++k) {
-      part[k] += f(i + k);
-    }
-  }
-  T sum = combined(part);
-  for (; i < n; ++i) {
-    sum += f(i);
-  }
-  return sum;
-}
-
-/// Sums of u and of u * h in one pass.
-template <class T>
-struct Pair {
-  T u = 0;
-  T uh = 0;
-};
-
-template <class T>
-Pair<T> pair_sums(const T* u, const T* x, T mean, T r, Index n) noexcept {
-  T part_u[kParts] = {};
-  T part_uh[kParts] = {};
-  Index i = 0;
-  for (; i + kParts <= n; i += kParts) {
-    for (Index k = 0; k < kParts; ++k) {
-      part_u[k] += u[i + k];
-      part_uh[k] += u[i + k] * ((x[i + k] - mean) * r);
-    }
-  }
-  Pair<T> sum{combined(part_u), combined(part_uh)};
-  for (; i < n; ++i) {
-    sum.u += u[i];
-    sum.uh += u[i] * ((x[i] - mean) * r);
-  }
-  return sum;
-}
 
 template <class T>
 T inverse_deviation(T var, double eps) noexcept {
@@ -149,12 +100,12 @@ void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* v
     }
     return;
   }
+  const auto& sums = kernels::run_sums<T>();
   for_each_group(g, [&](Index s) {
     double sum = 0;
     for (Index run = 0; run < r.runs; ++run) {
       const T* from = x + r.begin(s) + run * r.run_stride;
-      sum +=
-          sum_of<T>(r.length, [&](Index i) { return (from[i] - mean[s]) * (from[i] - mean[s]); });
+      sum += sums.squares(from, mean[s], r.length);
     }
     var[s] = static_cast<T>(sum / static_cast<double>(g.count));
   });
@@ -226,6 +177,7 @@ void norm_sums_kernel(const NormGeometry& g,
                       T* sums) {
   const NormRuns& r = g.runs;
   const T* inverse = inverse_deviations(g, var);
+  const auto& runs = kernels::run_sums<T>();
   if (r.columns) {
     const Index n = r.length;
     blocked_sums(r.runs, 2 * n, sums, [&](Index row, T* to) {
@@ -244,7 +196,7 @@ void norm_sums_kernel(const NormGeometry& g,
       double sum_uh = 0;
       for (Index run = 0; run < r.runs; ++run) {
         const Index at = r.begin(s) + run * r.run_stride;
-        const Pair<T> part = pair_sums(u + at, x + at, mean[s], inverse[s], r.length);
+        const auto part = runs.pair(u + at, x + at, mean[s], inverse[s], r.length);
         sum_u += part.u;
         sum_uh += part.uh;
       }
@@ -267,7 +219,7 @@ void norm_sums_kernel(const NormGeometry& g,
         }
       } else {
         for (Index i = 0, c = cell; i < r.length; i += r.piece, ++c) {
-          const Pair<T> part = pair_sums(u + at + i, x + at + i, m, factor, r.piece);
+          const auto part = runs.pair(u + at + i, x + at + i, m, factor, r.piece);
           to[c] += part.u;
           to[n + c] += part.uh;
         }

@@ -8,9 +8,11 @@
 #include <fenestra/base/error.hpp>
 #include <fenestra/ops/geometry.hpp>
 #include <fenestra/ops/require.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/shape.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -80,6 +82,26 @@ struct NormGeometry {
       some.runs.inner_groups = some.runs.groups;
     }
     return some;
+  }
+  /// The same statistics on a part of the view: rows of axis 0, or of the cells of channels; none
+  /// of other parts.
+  std::optional<NormGeometry> tile(const Box& box) const {
+    const bool by_cells = is_shared() && !runs.columns && view.rank() == 3;
+    for (int axis = 1; axis < view.rank(); ++axis) {
+      if (!(by_cells && axis == 2) && box[axis] != IndexRange{0, view[axis]}) {
+        return std::nullopt;
+      }
+    }
+    NormGeometry part = piece(box.count[0]);
+    if (by_cells) {
+      const Index cells = box.count[2];
+      part.view[2] = cells;
+      part.runs.inner_stride = cells;
+      part.runs.run_stride = view[1] * cells;
+      part.runs.length = cells;
+      part.runs.piece = cells;
+    }
+    return part;
   }
   friend bool operator==(const NormGeometry&, const NormGeometry&) = default;
 };

@@ -108,6 +108,21 @@ struct NormVariancePrimitive {
   NormGeometry g;
 
   std::string attributes() const { return detail::norm_attributes(g); }
+  /// Where every row of axis 0 has statistics of its own.
+  std::optional<TileOf<NormVariancePrimitive>> tile(std::span<const Shape> in,
+                                                    const Box& box) const {
+    if (g.is_shared() || box.shape() != with_samples(g.stat, box.count[0])) {
+      return std::nullopt;
+    }
+    TileAxes axes;
+    Box part(g.view);
+    for (int axis = 0; axis < g.view.rank(); ++axis) {
+      axes.mixed |= g.stat[axis] != g.view[axis] ? 1U << axis : 0U;
+    }
+    part.set(0, box[0]);
+    return TileOf<NormVariancePrimitive>{
+        box, {part, broadcast_box(in[1], g.stat, box)}, {g.piece(box.count[0])}, axes};
+  }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
@@ -262,6 +277,17 @@ struct NormalisePrimitive {
     return split_broadcast(in, g.view);
   }
   NormalisePrimitive piece(Index count) const { return {g.piece(count), given}; }
+  std::optional<TileOf<NormalisePrimitive>> tile(std::span<const Shape> in, const Box& box) const {
+    const std::optional<NormGeometry> part = g.tile(box);
+    if (!part) {
+      return std::nullopt;
+    }
+    TileOf<NormalisePrimitive> tile{box, {}, {*part, given}};
+    for (const Shape& operand : in) {
+      tile.in.push_back(broadcast_box(operand, g.view, box));
+    }
+    return tile;
+  }
   /// With given statistics of each channel it is y = scale * x + shift.
   template <class V>
   std::optional<ChannelMap<V>> channel_map(const Saved<V>& s) const {

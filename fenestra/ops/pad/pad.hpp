@@ -14,6 +14,8 @@
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/spec/options.hpp>
 #include <fenestra/spec/problem.hpp>
+#include <fenestra/spec/window.hpp>
+#include <fenestra/tensor/box.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -253,6 +255,26 @@ struct PadPrimitive {
     }
   }
   std::string attributes() const { return to_string(g); }
+  /// Of the modes that add constants: along each axis it is a window of one tap.
+  std::optional<TileOf<PadPrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    if (!g.adds_constants()) {
+      return std::nullopt;
+    }
+    TileOf<PadPrimitive> tile{box, {box}, *this};
+    for (int axis = 0; axis < box.rank(); ++axis) {
+      const WindowAxis whole{.in = g.x[axis],
+                             .pad_low = g.low[axis],
+                             .pad_high = g.high[axis],
+                             .out = g.low[axis] + g.x[axis] + g.high[axis]};
+      const AxisTile part = whole.needed(box[axis]);
+      tile.result.set(axis, part.outputs);
+      tile.in[0].set(axis, part.inputs);
+      tile.part.g.x[axis] = part.axis.in;
+      tile.part.g.low[axis] = part.axis.pad_low;
+      tile.part.g.high[axis] = part.axis.pad_high;
+    }
+    return tile;
+  }
   template <KernelScalar T>
   auto prepare() const;
   template <class V>

@@ -1,34 +1,12 @@
 // Compiled sums for float and double. Each output is owned by one range, and its terms are added in
 // an order that depends on the shapes alone, so results do not depend on threads.
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/sums.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 
 #include <algorithm>
 
 namespace fenestra {
-
-namespace {
-
-/// Sum of a contiguous run in eight interleaved partial sums: vectorises, and halves the rounding's
-/// growth.
-template <class T>
-T sum_run(const T* x, Index n) noexcept {
-  T partial[8] = {};
-  Index i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (Index k = 0; k < 8; ++k) {
-      partial[k] += x[i + k];
-    }
-  }
-  T sum = ((partial[0] + partial[4]) + (partial[1] + partial[5])) +
-          ((partial[2] + partial[6]) + (partial[3] + partial[7]));
-  for (; i < n; ++i) {
-    sum += x[i];
-  }
-  return sum;
-}
-
-}  // namespace
 
 template <KernelScalar T>
 void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) {
@@ -72,6 +50,7 @@ void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) {
   const Index run = inner_summed ? summed[summed.rank() - 1] : 1;
   const Index grain = std::max<Index>(1, 32768 / std::max<Index>(terms, 1));
   if (inner_summed) {
+    const auto& sum_run = kernels::run_sums<T>().plain;
     parallel_for(outputs, grain, [&](Index begin, Index end) {
       for (Index o = begin; o < end; ++o) {
         const T* base = x + offset_of(o, kept, kept_strides);

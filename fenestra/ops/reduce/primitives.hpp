@@ -11,6 +11,7 @@
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
@@ -39,6 +40,21 @@ struct SumToPrimitive {
   }
   SumToPrimitive piece(Index count) const {
     return {with_samples(from, count), with_samples(to, count)};
+  }
+  /// Reads the axes that it adds up whole.
+  std::optional<TileOf<SumToPrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    if (from.rank() != to.rank()) {
+      return std::nullopt;
+    }
+    Box part = box;
+    TileAxes axes;
+    for (int axis = 0; axis < from.rank(); ++axis) {
+      if (from[axis] != to[axis]) {
+        part.set(axis, {0, from[axis]});
+        axes.mixed |= 1U << axis;
+      }
+    }
+    return TileOf<SumToPrimitive>{box, {part}, {part.shape(), box.shape()}, axes};
   }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
@@ -83,6 +99,10 @@ struct BroadcastToPrimitive {
   BroadcastToPrimitive piece(Index count) const {
     const bool cut = from.rank() == to.rank() && from[0] == to[0];
     return {cut ? with_samples(from, count) : from, with_samples(to, count)};
+  }
+  std::optional<TileOf<BroadcastToPrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    const Box part = broadcast_box(from, to, box);
+    return TileOf<BroadcastToPrimitive>{box, {part}, {part.shape(), box.shape()}};
   }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {

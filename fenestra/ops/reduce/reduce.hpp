@@ -9,7 +9,9 @@
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/spec/options.hpp>
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 
 namespace fenestra {
@@ -116,7 +118,7 @@ constexpr V var_over(const V& x, const VarOptions& options = {}) {
         {.code = ErrorCode::invalid_extent,
          .argument = Argument::x,
          .got = to.count,
-         .needed = options.correction + 1},
+         .needed = 1 + std::min(options.correction, std::numeric_limits<Index>::max() - 1)},
         "var_over: " + std::to_string(to.count) + " elements of x = " + to_string(x.shape()) +
             " meet in each result, the correction is " + std::to_string(options.correction) +
             "\n  fix: a correction from 0 on, and more elements than that");

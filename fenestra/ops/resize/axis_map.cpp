@@ -17,8 +17,8 @@ constexpr Index kGrain = 16384;
 // Long rows are cut, so that one large image is work for several threads.
 constexpr Index kPiece = 1024;
 
-/// body(block, first lane, lanes) over all blocks, in ranges of about `kGrain` of the `cells` each
-/// lane touches.
+/// body(block, first column, count) over all blocks, in ranges of about `kGrain` of the `cells`
+/// each column touches.
 template <class Body>
 void for_each_piece(const MappedAxis& view, Index cells, const Body& body) {
   if (view.outer == 0 || view.inner == 0) {
@@ -29,8 +29,8 @@ void for_each_piece(const MappedAxis& view, Index cells, const Body& body) {
   const Index work = std::max<Index>(1, piece * cells);
   parallel_for(view.outer * pieces, std::max<Index>(1, kGrain / work), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      const Index lane = i % pieces * piece;
-      body(i / pieces, lane, std::min(piece, view.inner - lane));
+      const Index column = i % pieces * piece;
+      body(i / pieces, column, std::min(piece, view.inner - column));
     }
   });
 }
@@ -83,9 +83,9 @@ void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) {
   const auto& weights = step.weights;
   const MappedAxis& view = step.view;
   const Index inner = view.inner;
-  for_each_piece(view, map.out(), [&](Index block, Index lane, Index lanes) {
-    const T* from = x + block * map.in * inner + lane;
-    T* to = y + block * map.out() * inner + lane;
+  for_each_piece(view, map.out(), [&](Index block, Index column, Index count) {
+    const T* from = x + block * map.in * inner + column;
+    T* to = y + block * map.out() * inner + column;
     if (inner == 1) {  // the mapped axis is the innermost: one cell per output, not a row
       apply_to_line(from, to, map, weights);
       return;
@@ -93,13 +93,13 @@ void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step) {
     for (std::size_t o = 0; o < map.first.size(); ++o, to += inner) {
       const T* a = from + map.first[o] * inner;
       if (map.selects()) {
-        std::copy_n(a, lanes, to);
+        std::copy_n(a, count, to);
         continue;
       }
       const T* b = from + map.second[o] * inner;
       const T w = weights[o].first;
       const T v = weights[o].second;
-      for (Index i = 0; i < lanes; ++i) {
+      for (Index i = 0; i < count; ++i) {
         to[i] = w * a[i] + v * b[i];
       }
     }
@@ -112,20 +112,20 @@ void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) {
   const auto& weights = step.weights;
   const MappedAxis& view = step.view;
   const Index inner = view.inner;
-  for_each_piece(view, map.in + map.out(), [&](Index block, Index lane, Index lanes) {
-    const T* from = y + block * map.out() * inner + lane;
-    T* to = x + block * map.in * inner + lane;
+  for_each_piece(view, map.in + map.out(), [&](Index block, Index column, Index count) {
+    const T* from = y + block * map.out() * inner + column;
+    T* to = x + block * map.in * inner + column;
     if (inner == 1) {
       apply_transposed_to_line(from, to, map, weights);
       return;
     }
     for (Index row = 0; row < map.in; ++row) {
-      std::fill_n(to + row * inner, lanes, T(0));
+      std::fill_n(to + row * inner, count, T(0));
     }
     for (std::size_t o = 0; o < map.first.size(); ++o, from += inner) {
       T* a = to + map.first[o] * inner;
       if (map.selects()) {
-        for (Index i = 0; i < lanes; ++i) {
+        for (Index i = 0; i < count; ++i) {
           a[i] += from[i];
         }
         continue;
@@ -135,10 +135,10 @@ void axis_map_adjoint_kernel(const T* y, T* x, const AxisStep<T>& step) {
       const T v = weights[o].second;
       // The two rows may be the same one, at the border: one loop after the other keeps the order
       // of the definition.
-      for (Index i = 0; i < lanes; ++i) {
+      for (Index i = 0; i < count; ++i) {
         a[i] += w * from[i];
       }
-      for (Index i = 0; i < lanes; ++i) {
+      for (Index i = 0; i < count; ++i) {
         b[i] += v * from[i];
       }
     }

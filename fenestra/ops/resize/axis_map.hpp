@@ -108,13 +108,13 @@ void map_axis(const T* x, T* y, const AxisStep<T>& step) {
     for (Index i = 0; i < size; ++i) {
       const Index block = i / view.inner / map.out() * map.in;
       const auto o = static_cast<std::size_t>(i / view.inner % map.out());
-      const Index lane = i % view.inner;
-      const T& a = x[(block + map.first[o]) * view.inner + lane];
+      const Index column = i % view.inner;
+      const T& a = x[(block + map.first[o]) * view.inner + column];
       if (map.selects()) {
         y[i] = a;
       } else {
         y[i] = weights[o].first * a +
-               weights[o].second * x[(block + map.second[o]) * view.inner + lane];
+               weights[o].second * x[(block + map.second[o]) * view.inner + column];
       }
     }
   }
@@ -133,13 +133,13 @@ void map_axis_adjoint(const T* y, T* x, const AxisStep<T>& step) {
     for (Index i = 0; i < inputs; ++i) {
       const Index block = i / view.inner / map.out() * map.in;
       const auto o = static_cast<std::size_t>(i / view.inner % map.out());
-      const Index lane = i % view.inner;
-      T& a = x[(block + map.first[o]) * view.inner + lane];
+      const Index column = i % view.inner;
+      T& a = x[(block + map.first[o]) * view.inner + column];
       if (map.selects()) {
         a = a + y[i];
       } else {
         a = a + weights[o].first * y[i];
-        T& b = x[(block + map.second[o]) * view.inner + lane];
+        T& b = x[(block + map.second[o]) * view.inner + column];
         b = b + weights[o].second * y[i];
       }
     }

@@ -76,6 +76,15 @@ struct ResizeAxis {
   Index in = 1;
   Index out = 1;
   Ratio step;  ///< cells of x per cell of y; 0 where corners are aligned and one side has one cell
+  // Of a tile: the cells of the whole before its own, and those of the whole, else 0.
+  Index in_before = 0;
+  Index out_before = 0;
+  Index whole_in = 0;
+  Index whole_out = 0;
+
+  constexpr bool is_tile() const { return whole_in > 0; }
+  /// True where the whole has fewer cells after than before.
+  constexpr bool shrinks() const { return is_tile() ? whole_out < whole_in : out < in; }
 
   friend constexpr bool operator==(const ResizeAxis&, const ResizeAxis&) = default;
 };
@@ -99,7 +108,7 @@ struct ResizeGeometry {
   /// True where an axis stays as it is.
   bool keeps(int axis) const {
     const ResizeAxis& a = axes[static_cast<std::size_t>(axis)];
-    return a.in == a.out && a.step.num == a.step.den;
+    return (a.is_tile() ? a.whole_in == a.whole_out : a.in == a.out) && a.step.num == a.step.den;
   }
   AxisMap map(int axis) const;
   /// The axes that change, in the order in which a resize takes them: those that shrink before
@@ -109,8 +118,7 @@ struct ResizeGeometry {
     std::vector<int> order;
     for (const bool shrinking : {true, false}) {
       for (int axis = rank() - 1; axis >= 0; --axis) {
-        const ResizeAxis& a = axes[static_cast<std::size_t>(axis)];
-        if (!keeps(axis) && (a.out < a.in) == shrinking) {
+        if (!keeps(axis) && axes[static_cast<std::size_t>(axis)].shrinks() == shrinking) {
           order.push_back(axis);
         }
       }
@@ -135,33 +143,39 @@ inline std::string to_string(const ResizeGeometry& g) {
   text += g.align_corners ? " align_corners step" : " step";
   for (const ResizeAxis& axis : g.axes) {
     text += " " + std::to_string(axis.step.num) + "/" + std::to_string(axis.step.den);
+    if (axis.is_tile()) {
+      text += " from " + std::to_string(axis.out_before) + " of " + std::to_string(axis.in_before) +
+              " in " + std::to_string(axis.whole_in);
+    }
   }
   return text;
 }
 
 inline AxisMap ResizeGeometry::map(int axis) const {
   const ResizeAxis& a = axes[static_cast<std::size_t>(axis)];
+  const Index last = (a.is_tile() ? a.whole_in : a.in) - 1;
+  const Index end = a.out_before + a.out;
   AxisMap map;
   map.in = a.in;
   const auto cells = static_cast<std::size_t>(a.out);
   map.first.reserve(cells);
   if (mode == ResizeMode::nearest) {
-    for (Index o = 0; o < a.out; ++o) {
-      map.first.push_back(std::min(o * a.step.num / a.step.den, a.in - 1));
+    for (Index o = a.out_before; o < end; ++o) {
+      map.first.push_back(std::min(o * a.step.num / a.step.den, last) - a.in_before);
     }
     return map;
   }
   map.second.reserve(cells);
   map.weight.reserve(cells);
   map.whole = align_corners ? a.step.den : 2 * a.step.den;
-  for (Index o = 0; o < a.out; ++o) {
+  for (Index o = a.out_before; o < end; ++o) {
     // The coordinate o * step, or (o + 1/2) * step - 1/2, times `whole`; before the first centre is
     // at it.
     const Index position =
         align_corners ? o * a.step.num : std::max<Index>((2 * o + 1) * a.step.num - a.step.den, 0);
-    const Index cell = std::min(position / map.whole, a.in - 1);
-    map.first.push_back(cell);
-    map.second.push_back(std::min(cell + 1, a.in - 1));
+    const Index cell = std::min(position / map.whole, last);
+    map.first.push_back(cell - a.in_before);
+    map.second.push_back(std::min(cell + 1, last) - a.in_before);
     map.weight.push_back(map.whole - position % map.whole);
   }
   return map;

@@ -41,6 +41,38 @@ struct ResizePrimitive {
     return steps<T>();
   }
   std::string attributes() const { return to_string(g); }
+  /// A part of each axis, between the first and the last cell that it reads.
+  std::optional<TileOf<ResizePrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    TileOf<ResizePrimitive> tile{box, {box}, *this};
+    for (int axis = 0; axis < g.rank(); ++axis) {
+      ResizeAxis& a = tile.part.g.axes[static_cast<std::size_t>(axis)];
+      const IndexRange outputs = box[g.tensor_axis(axis)];
+      a.whole_in = a.is_tile() ? a.whole_in : a.in;
+      a.whole_out = a.whole_out > 0 ? a.whole_out : a.out;
+      a.out_before += outputs.begin;
+      a.out = outputs.count();
+      IndexRange inputs = outputs;
+      if (!g.keeps(axis)) {
+        inputs = {};
+        const AxisMap map = tile.part.g.map(axis);
+        for (const std::vector<Index>* cells : {&map.first, &map.second}) {
+          for (const Index cell : *cells) {
+            inputs = hull(inputs, {cell, cell + 1});
+          }
+        }
+      }
+      a.in_before += inputs.begin;
+      a.in = inputs.count();
+      tile.in[0].set(g.tensor_axis(axis), inputs);
+    }
+    for (int axis = 0; axis < box.rank(); ++axis) {
+      const int spatial = axis - g.tensor_axis(0);
+      if ((spatial < 0 || spatial >= g.rank()) && box[axis] != IndexRange{0, g.y_shape()[axis]}) {
+        return std::nullopt;
+      }
+    }
+    return tile;
+  }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>

@@ -10,6 +10,7 @@
 #include <fenestra/base/checked.hpp>
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/slice/region.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
@@ -53,6 +54,19 @@ struct SlicePrimitive {
   std::optional<Split> split(std::span<const Shape>) const { return split_slice(shape, region); }
   SlicePrimitive piece(Index count) const {
     return {with_samples(shape, count), with_samples(region, count)};
+  }
+  std::optional<TileOf<SlicePrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    TileOf<SlicePrimitive> tile{box, {box}, *this};
+    for (int axis = 0; axis < box.rank(); ++axis) {
+      const Index step = region.step[axis];
+      const Index first = region.begin[axis] + box.begin[axis] * step;
+      const Index last = first + (box.count[axis] - 1) * step;
+      tile.in[0].set(axis, {std::min(first, last), std::max(first, last) + 1});
+      tile.part.region.begin[axis] = step < 0 ? first - last : 0;
+      tile.part.region.count[axis] = box.count[axis];
+    }
+    tile.part.shape = tile.in[0].shape();
+    return tile;
   }
   std::string attributes() const { return to_string(region); }
   template <class V>

@@ -2,6 +2,7 @@
 // each other in memory are worked on together, so that reads are contiguous.
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/ops/softmax/lines.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 
 #include <algorithm>
@@ -11,35 +12,15 @@ namespace fenestra {
 
 namespace {
 
-/// Lines worked on together: their partial results are 2 * 64 numbers, a fraction of the
-/// first-level cache.
-constexpr Index kLines = 64;
-/// Elements per range: an exponential takes about 5 ns, so this is well above a thread's wake-up.
-constexpr Index kGrain = 4096;
-
 template <class T>
-void lines(SoftmaxFunction f, const T* x, T* out, Index extent, Index step, Index count) noexcept {
-  T greatest[kLines];
-  T sum[kLines];
-  std::copy_n(x, count, greatest);
-  for (Index k = 1; k < extent; ++k) {
-    for (Index i = 0; i < count; ++i) {
-      greatest[i] = greatest[i] < x[k * step + i] ? x[k * step + i] : greatest[i];
-    }
-  }
+void lines(SoftmaxFunction f, const T* x, T* out, Index extent, Index step, Index count) {
+  T greatest[detail::kSoftmaxLines];
+  T sum[detail::kSoftmaxLines];
   // A line whose greatest is infinite gives inf - inf; where the answer is known it is put in
   // below.
-  std::fill_n(sum, count, T(0));
   const bool stores_exponentials = f == SoftmaxFunction::softmax || f == SoftmaxFunction::weights;
-  for (Index k = 0; k < extent; ++k) {
-    for (Index i = 0; i < count; ++i) {
-      const T e = std::exp(x[k * step + i] - greatest[i]);
-      sum[i] += e;
-      if (stores_exponentials) {
-        out[k * step + i] = e;
-      }
-    }
-  }
+  detail::sum_exponentials<T>(
+      {x, extent, step, count, greatest, sum, stores_exponentials ? out : nullptr});
   switch (f) {
     case SoftmaxFunction::logsumexp:
       for (Index i = 0; i < count; ++i) {
@@ -73,9 +54,9 @@ void lines(SoftmaxFunction f, const T* x, T* out, Index extent, Index step, Inde
 template <KernelScalar T>
 void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view) {
   const auto [outer, extent, inner] = view;
-  const Index together = std::min(inner, kLines);
+  const Index together = std::min(inner, detail::kSoftmaxLines);
   const Index blocks = (inner + together - 1) / together;
-  const Index grain = std::max<Index>(1, kGrain / (extent * together));
+  const Index grain = std::max<Index>(1, detail::kSoftmaxGrain / (extent * together));
   parallel_for(outer * blocks, grain, [&](Index begin, Index end) {
     for (Index b = begin; b < end; ++b) {
       const Index o = b / blocks;

@@ -140,6 +140,15 @@ struct SoftmaxPrimitive {
     return split_all(in.size(), axis != 0);
   }
   SoftmaxPrimitive piece(Index count) const { return {f, with_samples(x, count), axis}; }
+  std::optional<TileOf<SoftmaxPrimitive>> tile(std::span<const Shape> in, const Box& box) const {
+    if (in.size() != 1 || box[axis] != IndexRange{0, result_shape(x)[axis]}) {
+      return std::nullopt;
+    }
+    Box part = box;
+    part.set(axis, {0, x[axis]});
+    return TileOf<SoftmaxPrimitive>{
+        box, {part}, {f, part.shape(), axis}, {.from = {}, .mixed = 1U << axis}};
+  }
   template <class T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if (in[0].size() == 0) {

@@ -3,6 +3,7 @@
 
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/transpose/evaluate.hpp>
+#include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <array>
@@ -33,6 +34,13 @@ struct TransposePrimitive {
   }
   std::optional<Split> split(std::span<const Shape>) const { return split_all(1, order[0] == 0); }
   TransposePrimitive piece(Index) const { return *this; }
+  std::optional<TileOf<TransposePrimitive>> tile(std::span<const Shape>, const Box& box) const {
+    TileOf<TransposePrimitive> tile{box, {box}, *this, {.from = order}};
+    for (int axis = 0; axis < order.rank(); ++axis) {
+      tile.in[0].set(static_cast<int>(order[axis]), box[axis]);
+    }
+    return tile;
+  }
   std::string attributes() const { return to_string(order); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {

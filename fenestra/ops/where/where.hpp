@@ -60,6 +60,14 @@ struct WherePrimitive {
     };
     return {cut(mask), cut(a), cut(b), cut(shape)};
   }
+  std::optional<TileOf<WherePrimitive>> tile(std::span<const Shape> in, const Box& box) const {
+    TileOf<WherePrimitive> tile{box, {}, {}};
+    for (const Shape& operand : in) {
+      tile.in.push_back(broadcast_box(operand, shape, box));
+    }
+    tile.part = {tile.in[0].shape(), tile.in[1].shape(), tile.in[2].shape(), box.shape()};
+    return tile;
+  }
   /// The mask has no derivative: a step of it changes nothing, or jumps.
   template <class V>
   std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {

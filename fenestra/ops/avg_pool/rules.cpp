@@ -1,8 +1,0 @@
-// Average pooling: rules, compiled for float and double.
-#include <fenestra/ops/compile_rules.hpp>
-
-namespace fenestra {
-
-FENESTRA_COMPILE_RULES(AvgPoolPrimitive)
-
-}  // namespace fenestra

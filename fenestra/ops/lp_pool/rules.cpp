@@ -1,8 +1,0 @@
-// Lp pooling: rules, compiled for float and double.
-#include <fenestra/ops/compile_rules.hpp>
-
-namespace fenestra {
-
-FENESTRA_COMPILE_RULES(LpPoolPrimitive)
-
-}  // namespace fenestra

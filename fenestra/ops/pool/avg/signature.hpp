@@ -1,0 +1,48 @@
+// Average pooling for scripting languages: see ops/signature.hpp.
+#pragma once
+
+#include <fenestra/ops/pool/signature.hpp>
+
+namespace fenestra {
+
+template <>
+struct signature::Fields<AvgPoolOptions> {
+  using O = AvgPoolOptions;
+  static constexpr std::tuple list{field("kernel_size", &O::kernel).mandatory(),
+                                   field("stride", &O::stride),
+                                   field("padding", &O::padding),
+                                   field("ceil_mode", &O::ceil_mode),
+                                   field("count_include_pad", &O::count_include_pad),
+                                   field("divisor_override", &O::divisor_override),
+                                   field("dilation", &O::dilation).by_keyword(),
+                                   field("layout", &O::layout).by_keyword()};
+};
+
+struct AvgPoolSignature {
+  template <class D>
+  static void declare(D& declarer) {
+    using namespace signature;
+    declarer.function(
+        {.name = "avg_pool",
+         .text = "The mean of each window. It counts padded cells unless count_include_pad is "
+                 "False; divisor_override wins over both. The stride is the kernel's size unless "
+                 "given.",
+         .shapes = "input (N, C, spatial...) or (C, spatial...) -> (N, C, spatial...)",
+         .example = ">>> x = fn.tensor([[[1., 2., 3., 4., 5.]]])\n"
+                    ">>> fn.avg_pool(x, [3], stride=2, padding=1)\n"
+                    "Tensor([[[1., 3., 3.]]], dtype=float64)",
+         .ranks = true,
+         .arguments = "count_include_pad: False leaves padded cells out of the mean.\n"
+                      "divisor_override: a number to divide the sum by, whatever was counted.",
+         .ranked_example = kPoolExample},
+        []<class V>(const V& x, const AvgPoolOptions& options, int rank) {
+          require_clear_rank(
+              "avg_pool", "kernel_size", x.shape(), options.kernel, options.layout, rank);
+          return avg_pool(x, options, rank);
+        },
+        Input{"input"},
+        Options<AvgPoolOptions>{});
+  }
+};
+
+}  // namespace fenestra

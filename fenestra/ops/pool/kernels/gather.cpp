@@ -1,0 +1,83 @@
+// The algorithm "gather", plain code: max pooling's mix, which reads at the winners.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/ops/pool/kernels/call.hpp>
+#include <fenestra/ops/pool/kernels/positions.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace fenestra::pooling {
+
+/// y_dot: one read per window. Where windows slide, the tap gives the distance from the window's
+/// first cell; bins have no padding, so the tap numbers their cells.
+template <class T>
+void run_gather(const PoolProblem<MaxReduction>& problem, const PoolArguments<T>& args) {
+  const Plan plan(problem.geometry.pool, false);
+  bool slides = true;
+  for (int axis = 0; axis < plan.windows.rank(); ++axis) {
+    slides = slides && plan.windows[axis].rule != ExtentRule::adaptive;
+  }
+  if (!slides) {
+    const auto visit = [&](const Entry* entries, Index, Index plane, Index end, Index at) {
+      for (; plane < end; ++plane) {
+        const T* x = args.in + plane * plan.source_plane_size();
+        for (Index i = 0; i < plan.inner; ++i) {
+          const Index o = plane * plan.dest_plane_size() + at + i;
+          const WinnerTap tap = args.winners_in[o];
+          args.out[o] = tap == kNoWinner ? T(0) : x[entries[tap].offset + i];
+        }
+      }
+    };
+    parallel_for(ceil_div(plan.planes, kGenericPlanes) * plan.dest_rows(),
+                 1,
+                 [&](Index b, Index e) { run_positions(plan, kGenericPlanes, b, e, visit); });
+    return;
+  }
+  // Taps and windows far outside the input have distances that may not fit, but never those of a
+  // winner: unsigned numbers wrap around and come back.
+  using Wrapping = std::uint64_t;
+  const auto wrapping = [](Index n) { return static_cast<Wrapping>(n); };
+  Wrapping distance[kNoWinner + 1] = {};
+  const Index taps = std::min<Index>(plan.windows.taps(), kNoWinner);
+  for (Index tap = 0; tap < taps; ++tap) {
+    Index rest = tap;
+    Index pitch = plan.inner;
+    for (int axis = plan.windows.rank() - 1; axis >= 0; --axis) {
+      const WindowAxis& a = plan.windows[axis];
+      distance[tap] += wrapping(rest % a.kernel * a.dilation) * wrapping(pitch);
+      rest /= a.kernel;
+      pitch *= a.in;
+    }
+  }
+  const WindowAxis& last = plan.last();
+  const auto rows = [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const Index plane = i / plan.dest_rows();
+      Index row = i % plan.dest_rows();
+      Wrapping first = wrapping(-last.pad_low) * wrapping(plan.inner);
+      Index pitch = plan.source_row_size();
+      for (int axis = plan.outer_axes() - 1; axis >= 0; --axis) {
+        const WindowAxis& a = plan.windows[axis];
+        first += wrapping(a.window(row % a.out).first) * wrapping(pitch);
+        row /= a.out;
+        pitch *= a.in;
+      }
+      const T* x = args.in + plane * plan.source_plane_size();
+      const WinnerTap* winners = args.winners_in + i * plan.dest_row_size();
+      T* y = args.out + i * plan.dest_row_size();
+      for (Index o = 0; o < last.out; ++o) {
+        for (Index c = 0; c < plan.inner; ++c, ++winners, ++y) {
+          *y = *winners == kNoWinner ? T(0) : x[first + wrapping(c) + distance[*winners]];
+        }
+        first += wrapping(last.stride) * wrapping(plan.inner);
+      }
+    }
+  };
+  const Index items = plan.planes * plan.dest_rows();
+  parallel_for(items, grain_of(items, plan.dest_row_size()), rows);
+}
+
+template void run_gather(const PoolProblem<MaxReduction>&, const PoolArguments<float>&);
+template void run_gather(const PoolProblem<MaxReduction>&, const PoolArguments<double>&);
+
+}  // namespace fenestra::pooling

@@ -1,0 +1,114 @@
+// The loop over positions: each destination with the list of its sources, whatever the reduction
+// and the direction. Plain code. Internal: not installed.
+#pragma once
+
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/scratch.hpp>
+#include <fenestra/ops/pool/kernels/links.hpp>
+
+#include <algorithm>
+
+namespace fenestra::pooling {
+
+/// One source of one destination position: its place in the source plane, and its tap.
+struct Entry {
+  Index offset = 0;  ///< in numbers; -1: padding
+  Index tap = 0;
+  Index row = 0;  ///< flat source row, column: for the divisor of an average
+  Index column = 0;
+};
+
+/// Planes per visit of a position where lanes are single: enough to pay for the list of its taps.
+inline constexpr Index kGenericPlanes = 16;
+/// Channels below which a list of taps per position costs more than it saves over rows.
+inline constexpr Index kFewChannels = 32;
+
+/// Visits destination rows [begin, end) of all planes (row i % dest_rows() of plane block
+/// i / dest_rows()), position by position:
+///   f(const Entry*, Index count, first plane, last plane, offset of the position in the plane)
+/// No tables, no copies: for geometries without regular rows, and for many numbers per cell.
+template <class F>
+void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index end, const F& f) {
+  struct ColumnLink {
+    Index source;
+    Index tap;
+    Index taps;
+  };
+  const int last = plan.outer_axes();
+  const Index columns = plan.dest(last);
+  const Index most_rows = most_row_links(plan);
+  const Index most_columns = most_links(plan.last(), plan.to_cells, plan.padded_links);
+  // The links of all columns are kept while they fit half of an L2 cache, else made as they come.
+  constexpr Index kKept = 8192;
+  const bool kept = columns <= kKept / std::max<Index>(most_columns, 1);
+  RowLink* links = nullptr;
+  RowLink* spare = nullptr;
+  Entry* entries = nullptr;
+  ColumnLink* column_links = nullptr;
+  Index* counts = nullptr;
+  const auto carve = [&](Carver carver) {
+    links = carver.take<RowLink>(most_rows);
+    spare = carver.take<RowLink>(most_rows);
+    entries = carver.take<Entry>(most_rows * most_columns);
+    column_links = carver.take<ColumnLink>(most_columns * (kept ? columns : 1));
+    counts = carver.take<Index>(kept ? columns : 1);
+    return carver.used();
+  };
+  carve(Carver(kernels::scratch_bytes(kernels::scratch_caller, carve(Carver()))));
+  const auto link_column = [&](Index column, Index at) {
+    Index count = 0;
+    ColumnLink* to = column_links + at * most_columns;
+    for_each_link(plan.last(),
+                  plan.to_cells,
+                  column,
+                  plan.padded_links,
+                  [&](Index source, Index tap, Index taps) {
+                    to[count++] = {source, tap, taps};
+                  });
+    counts[at] = count;
+  };
+  for (Index column = 0; kept && column < columns; ++column) {
+    link_column(column, column);
+  }
+  for (Index i = begin; i < end; ++i) {
+    const Index row = i % plan.dest_rows();
+    const Index first_plane = i / plan.dest_rows() * planes_per_block;
+    const Index end_plane = std::min(first_plane + planes_per_block, plan.planes);
+    const Index link_count = row_links(plan, row, links, spare);
+    for (Index column = 0; column < columns; ++column) {
+      const Index at = kept ? column : 0;
+      if (!kept) {
+        link_column(column, 0);
+      }
+      const ColumnLink* of_column = column_links + at * most_columns;
+      Index count = 0;
+      for (Index l = 0; l < link_count; ++l) {
+        const RowLink& link = links[l];
+        for (Index k = 0; k < counts[at]; ++k) {
+          const ColumnLink& c = of_column[k];
+          const bool padding = link.source < 0 || c.source < 0;
+          entries[count++] = {
+              padding ? -1 : (link.source * plan.source(last) + c.source) * plan.inner,
+              link.tap * c.taps + c.tap,
+              link.source,
+              c.source};
+        }
+      }
+      f(entries, count, first_plane, end_plane, (row * columns + column) * plan.inner);
+    }
+  }
+}
+
+/// Calls run(begin, end) over the rows of positions of all plane blocks, on all threads.
+template <class Run>
+void for_positions(const Plan& plan, Index planes_per_block, const Run& run) {
+  if (plan.dest_plane_size() == 0) {
+    return;
+  }
+  const Index rows = plan.dest_rows();
+  const Index size = std::max(plan.dest_plane_size(), plan.source_plane_size());
+  const Index items = ceil_div(plan.planes, planes_per_block) * rows;
+  parallel_for(items, grain_of(items, size / rows * planes_per_block), run);
+}
+
+}  // namespace fenestra::pooling
