@@ -47,13 +47,13 @@ inline std::string compare_bits(const std::string& what,
   return {};
 }
 
-inline std::vector<Given> given_of(
+inline std::vector<RunArgument> given_of(
     std::initializer_list<const std::vector<Tensor<double>>*> lists) {
-  std::vector<Given> given;
+  std::vector<RunArgument> arguments;
   for (const auto* list : lists) {
-    given.insert(given.end(), list->begin(), list->end());
+    arguments.insert(arguments.end(), list->begin(), list->end());
   }
-  return given;
+  return arguments;
 }
 
 /// What the eager engine gives for each form of a program, in the order of its results.
@@ -161,7 +161,7 @@ std::string graph_complaint(const F& f,
   const detail::EagerResults needed = detail::eager_results(f, in, dots, y_bar);
   std::string complaint = detail::program_complaint(builder.graph(), {}, in, dots, {y_bar}, needed);
   if (complaint.empty()) {
-    const CompileOptions pieces{.threads = 2, .fuse = graph::kSmallestPieces};
+    const CompileOptions pieces{.threads = 2, .batch_tiling = graph::kSmallestPieces};
     complaint = detail::program_complaint(builder.graph(), pieces, in, dots, {y_bar}, needed);
     complaint = complaint.empty() ? complaint : "in pieces: " + complaint;
   }

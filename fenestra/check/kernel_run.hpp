@@ -6,6 +6,7 @@
 #include <fenestra/check/exact.hpp>
 #include <fenestra/check/kernel_entry.hpp>
 #include <fenestra/check/kernel_law.hpp>
+#include <fenestra/check/law_data.hpp>
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/kernels/numerics.hpp>
@@ -84,7 +85,7 @@ class Draw {
       --largest;
     }
     const auto small = [&](const Shape& shape) {
-      return fill(shape, [&] {
+      return detail::fill(shape, [&] {
         return random_.chance(8) ? 0.0
                                  : static_cast<double>(random_.between(1, largest)) *
                                        (random_.chance(2) ? 1 : -1);
@@ -92,7 +93,7 @@ class Draw {
     };
     Operands operands = all(small);
     if (only_copies<Op>(g_)) {
-      operands.in = inputs([&](const Shape& shape) { return ties(shape); });
+      operands.in = detail::draw_values<Op>(g_, [&](const Shape& shape) { return ties(shape); });
       for (Tensor<double>& dot : operands.dots) {
         dot = places(dot.shape());
       }
@@ -106,12 +107,9 @@ class Draw {
     }
     return operands;
   }
-  /// Reals in [-2, 2), none closer to zero than 2^-10, so few digits that float holds them.
   Operands reals() {
     return all([&](const Shape& shape) {
-      return fill(shape, [&] {
-        return static_cast<double>(2 * random_.between(-1024, 1023) + 1) * 0x1p-10;
-      });
+      return detail::fill(shape, [&] { return detail::draw_real(random_); });
     });
   }
 
@@ -119,40 +117,18 @@ class Draw {
   static constexpr Index kExactFloat = Index{1} << 24;
 
   template <class F>
-  static Tensor<double> fill(const Shape& shape, F&& draw) {
-    Tensor<double> result(shape);
-    for (double& value : result.mutable_values()) {
-      value = draw();
-    }
-    return result;
-  }
-  template <class F>
   Operands all(F&& draw) {
-    Operands operands{inputs(draw), {}, draw(Op::output(g_).shape)};
+    Operands operands{detail::draw_values<Op>(g_, draw), {}, draw(Op::output(g_).shape)};
     for (const TensorInfo& info : Op::inputs(g_)) {
       operands.dots.push_back(draw(info.shape));
     }
     return operands;
   }
-  template <class F>
-  Inputs<double> inputs(F&& draw) {
-    Inputs<double> in;
-    for (const TensorInfo& info : Op::inputs(g_)) {
-      if constexpr (requires { Op::scalar_value(g_); }) {
-        if (info.role == Role::scalar) {
-          in.values.emplace_back(Shape{}, Op::scalar_value(g_));
-          continue;
-        }
-      }
-      in.values.push_back(draw(info.shape));
-    }
-    return in;
-  }
   /// Few different numbers, zeros of both signs, and in every fourth problem NaN and infinities.
   Tensor<double> ties(const Shape& shape) {
     const bool is_special = random_.chance(4);
     const Index distinct = random_.between(1, 4);
-    return fill(shape, [&] {
+    return detail::fill(shape, [&] {
       if (is_special && random_.chance(6)) {
         constexpr double kInfinity = std::numeric_limits<double>::infinity();
         const double kinds[] = {
@@ -166,7 +142,7 @@ class Draw {
   /// Each cell holds its own number: what is read from it tells where it was read.
   static Tensor<double> places(const Shape& shape) {
     Index place = 0;
-    return fill(shape, [&] { return static_cast<double>(place++ % kExactFloat); });
+    return detail::fill(shape, [&] { return static_cast<double>(place++ % kExactFloat); });
   }
 
   const typename Op::Geometry& g_;

@@ -10,6 +10,7 @@
 #include <fenestra/check/graph_law.hpp>
 #include <fenestra/check/kernel_law.hpp>
 #include <fenestra/check/law.hpp>
+#include <fenestra/check/law_data.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/ops/rules.hpp>
@@ -21,93 +22,10 @@
 
 #include <cmath>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <vector>
 
 namespace fenestra::check {
-
-namespace detail {
-
-using Real = Interval<double>;
-
-template <class T>
-std::string show(const T& value) {
-  std::ostringstream out;
-  out.precision(std::numeric_limits<long double>::max_digits10);
-  out << value;
-  return out.str();
-}
-
-template <class U, class T, class F>
-Inputs<U> convert(const Inputs<T>& in, F&& f) {
-  Inputs<U> result;
-  for (const Tensor<T>& value : in.values) {
-    result.values.push_back(value.map(f));
-  }
-  result.data = in.data;
-  return result;
-}
-
-template <class T>
-Inputs<T> convert_doubles(const Inputs<double>& in) {
-  return convert<T>(in, [](double v) { return from_double<T>(v); });
-}
-
-/// (value, tangent) pairs, element by element.
-template <class T>
-Tensor<Dual<T>> dual(const Tensor<T>& value, const Tensor<T>& tangent) {
-  Tensor<Dual<T>> result(value.shape());
-  Dual<T>* out = result.mutable_data();
-  for (Index i = 0; i < value.size(); ++i) {
-    out[i] = Dual<T>{value[i], tangent[i]};
-  }
-  return result;
-}
-
-template <class T>
-Inputs<Dual<T>> dual(const Inputs<T>& in, const std::vector<Tensor<T>>& dots) {
-  Inputs<Dual<T>> result;
-  for (std::size_t i = 0; i < in.values.size(); ++i) {
-    result.values.push_back(dual(in.values[i], dots[i]));
-  }
-  result.data = in.data;
-  return result;
-}
-
-template <class T>
-T dot(const Tensor<T>& a, const Tensor<T>& b) {
-  T sum(0);
-  for (Index i = 0; i < a.size(); ++i) {
-    sum = sum + a[i] * b[i];
-  }
-  return sum;
-}
-
-/// Agreement of two results of the same exact number: equality, or enclosures that meet.
-template <class T>
-bool agree(const T& a, const T& b) {
-  if constexpr (std::same_as<T, Real> || std::same_as<T, Interval<long double>>) {
-    return intersects(a, b);
-  } else {
-    return identical(a, b);
-  }
-}
-
-template <class T>
-std::string compare(const Tensor<T>& got, const Tensor<T>& needed) {
-  if (got.shape() != needed.shape()) {
-    return "shape " + to_string(got.shape()) + ", needed " + to_string(needed.shape());
-  }
-  for (Index i = 0; i < got.size(); ++i) {
-    if (!agree(got[i], needed[i])) {
-      return "element " + std::to_string(i) + ": " + show(got[i]) + ", needed " + show(needed[i]);
-    }
-  }
-  return {};
-}
-
-}  // namespace detail
 
 /// All laws of one operator on one problem. Construct, then `run`.
 template <Operator Op>
@@ -115,7 +33,7 @@ class Laws {
  public:
   using Geometry = typename Op::Geometry;
 
-  Laws(const Geometry& geometry, std::uint64_t seed) : g_(geometry), random_(seed) {}
+  Laws(const Geometry& geometry, std::uint64_t seed) : g_(geometry), data_(geometry, seed) {}
 
   std::vector<LawOutcome> run() {
     std::vector<LawOutcome> outcomes;
@@ -179,10 +97,11 @@ class Laws {
       case Law::rounding: return rounding();
       case Law::kernels:
         if constexpr (requires { Op::kernels(g_); }) {
-          return kernels_complaint<Op>(g_,
-                                       inputs([&](const Shape& shape) { return reals(shape); }),
-                                       directions<double>(),
-                                       small(Op::output(g_).shape));
+          return kernels_complaint<Op>(
+              g_,
+              data_.inputs([&](const Shape& shape) { return data_.reals(shape); }),
+              data_.template directions<double>(),
+              data_.small(Op::output(g_).shape));
         }
         return {};
       case Law::finite_differences:
@@ -237,111 +156,6 @@ class Laws {
     }
   }
 
-  // Random data. Everything is drawn as doubles that every scalar here represents exactly.
-
-  /// Small integers: ties and zeros are frequent.
-  Tensor<double> small(const Shape& shape) {
-    return fill(shape, [&] { return static_cast<double>(random_.between(-3, 3)); });
-  }
-  /// Small integers without zero, for what divides.
-  Tensor<double> nonzero(const Shape& shape) {
-    return fill(shape, [&] {
-      return static_cast<double>(random_.between(1, 3)) * (random_.chance(2) ? 1 : -1);
-    });
-  }
-  /// Odd multiples of 1/2, all different, none zero: no tie within a distance of 1/2, zeros of
-  /// padding included.
-  Tensor<double> distinct(const Shape& shape) {
-    Tensor<double> result(shape);
-    double* out = result.mutable_data();
-    const Index n = result.size();
-    for (Index i = 0; i < n; ++i) {
-      out[i] = static_cast<double>(i - n / 2) + 0.5;
-    }
-    for (Index i = n - 1; i > 0; --i) {
-      std::swap(out[i], out[random_.between(0, i)]);
-    }
-    return result;
-  }
-  /// Reals in [-2, 2), none closer to zero than 2^-10.
-  Tensor<double> reals(const Shape& shape) {
-    return fill(
-        shape, [&] { return static_cast<double>(2 * random_.between(-1024, 1023) + 1) * 0x1p-10; });
-  }
-  template <class F>
-  static Tensor<double> fill(const Shape& shape, F&& draw) {
-    Tensor<double> result(shape);
-    for (double& value : result.mutable_values()) {
-      value = draw();
-    }
-    return result;
-  }
-
-  template <class Draw>
-  Inputs<double> inputs(Draw&& draw) {
-    Inputs<double> in;
-    for (const TensorInfo& info : Op::inputs(g_)) {
-      if constexpr (requires { Op::scalar_value(g_); }) {
-        if (info.role == Role::scalar) {
-          in.values.emplace_back(Shape{}, Op::scalar_value(g_));
-          continue;
-        }
-      }
-      in.values.push_back(draw(info.shape));
-      if constexpr (requires { Op::positive(g_, std::size_t{}); }) {
-        if (Op::positive(g_, in.values.size() - 1)) {
-          in.values.back() = in.values.back().map([](double v) { return std::fabs(v); });
-        }
-      }
-    }
-    if constexpr (requires { Op::data(g_); }) {
-      Index least = -1;
-      if constexpr (requires { Op::data_least(g_); }) {
-        least = Op::data_least(g_);
-      }
-      for (const TensorInfo& info : Op::data(g_)) {
-        Tensor<Index> data(info.shape);
-        for (Index& value : data.mutable_values()) {
-          value = random_.between(least, Op::data_limit(g_) - 1);
-        }
-        in.data.push_back(std::move(data));
-      }
-    }
-    return in;
-  }
-  /// All different, between the inputs too: a maximum of two tensors has ties like any other.
-  Inputs<double> distinct_inputs() {
-    Index count = 0;
-    for (const TensorInfo& info : Op::inputs(g_)) {
-      count += info.shape.elements().value_or(0);
-    }
-    const Tensor<double> values = distinct(Shape{count});
-    Index used = 0;
-    return inputs([&](const Shape& shape) { return fill(shape, [&] { return values[used++]; }); });
-  }
-  /// Inputs for an exact law (ties welcome), or for a transcendental one.
-  Inputs<double> sample() {
-    return inputs([&](const Shape& shape) {
-      switch (Op::algebra(g_)) {
-        case Algebra::transcendental: return reals(shape);
-        case Algebra::rational: return nonzero(shape);
-        default: return small(shape);
-      }
-    });
-  }
-  template <class T>
-  std::vector<Tensor<T>> directions() {
-    std::vector<Tensor<T>> list;
-    for (const TensorInfo& info : Op::inputs(g_)) {
-      list.push_back(lift<T>(small(info.shape)));
-    }
-    return list;
-  }
-  template <class T>
-  static Tensor<T> lift(const Tensor<double>& values) {
-    return values.map([](double v) { return from_double<T>(v); });
-  }
-
   // The laws.
 
   Complaint problem_string() const {
@@ -358,9 +172,9 @@ class Laws {
 
   template <class T>
   Complaint adjoint() {
-    const Inputs<T> in = detail::convert_doubles<T>(sample());
-    const std::vector<Tensor<T>> dots = directions<T>();
-    const Tensor<T> y_bar = lift<T>(small(Op::output(g_).shape));
+    const Inputs<T> in = detail::convert_doubles<T>(data_.sample());
+    const std::vector<Tensor<T>> dots = data_.template directions<T>();
+    const Tensor<T> y_bar = detail::lift<T>(data_.small(Op::output(g_).shape));
     const T left = detail::dot(y_bar, Op::template jvp<T>(g_, in, dots));
     const std::vector<Tensor<T>> bars = Op::template vjp<T>(g_, in, y_bar);
     T right(0);
@@ -379,8 +193,8 @@ class Laws {
 
   template <class T>
   Complaint duals() {
-    const Inputs<T> in = detail::convert_doubles<T>(sample());
-    const std::vector<Tensor<T>> dots = directions<T>();
+    const Inputs<T> in = detail::convert_doubles<T>(data_.sample());
+    const std::vector<Tensor<T>> dots = data_.template directions<T>();
     const Tensor<Dual<T>> y = Op::template forward<Dual<T>>(g_, detail::dual(in, dots));
     const auto complaint = detail::compare(y.map([](const Dual<T>& v) { return v.tangent; }),
                                            Op::template jvp<T>(g_, in, dots));
@@ -393,9 +207,9 @@ class Laws {
 
   template <class T>
   Complaint nested_duals() {
-    const Inputs<T> in = detail::convert_doubles<T>(sample());
-    const std::vector<Tensor<T>> u = directions<T>();
-    const std::vector<Tensor<T>> v = directions<T>();
+    const Inputs<T> in = detail::convert_doubles<T>(data_.sample());
+    const std::vector<Tensor<T>> u = data_.template directions<T>();
+    const std::vector<Tensor<T>> v = data_.template directions<T>();
     const Inputs<Dual<T>> inner = detail::dual(in, u);
     std::vector<Tensor<Dual<T>>> outer;
     for (const Tensor<T>& t : v) {
@@ -413,18 +227,21 @@ class Laws {
   Complaint exact_differences() {
     using T = Rational;
     const bool linear = Op::algebra(g_) == Algebra::multilinear;
-    const Inputs<T> in = detail::convert_doubles<T>(linear ? sample() : distinct_inputs());
+    const Inputs<T> in =
+        detail::convert_doubles<T>(linear ? data_.sample() : data_.distinct_inputs());
     const T step = linear ? T(1) : T(1, 16);
     for (std::size_t i = 0; i < in.values.size(); ++i) {
       std::vector<Tensor<T>> dots;
       for (const Tensor<T>& value : in.values) {
         dots.emplace_back(value.shape());
       }
-      dots[i] = lift<T>(small(in.values[i].shape())).map([&](const T& d) { return d * step; });
+      dots[i] = detail::lift<T>(data_.small(in.values[i].shape())).map([&](const T& d) {
+        return d * step;
+      });
       Inputs<T> above = in;
       Inputs<T> below = in;
-      shift(above.values[i], dots[i], T(1));
-      shift(below.values[i], dots[i], T(-1));
+      detail::shift(above.values[i], dots[i], T(1));
+      detail::shift(below.values[i], dots[i], T(-1));
       const Tensor<T> high = Op::template forward<T>(g_, above);
       const Tensor<T> low = Op::template forward<T>(g_, below);
       Tensor<T> quotient(high.shape());
@@ -440,14 +257,6 @@ class Laws {
     return "";
   }
 
-  template <class T>
-  static void shift(Tensor<T>& value, const Tensor<T>& by, const T& factor) {
-    T* out = value.mutable_data();
-    for (Index i = 0; i < value.size(); ++i) {
-      out[i] = out[i] + by[i] * factor;
-    }
-  }
-
   /// Taylor: (f(x+hv) - f(x-hv))/2h = f'(x)v + h^2/6 f'''(xi)v^3 with xi on the segment. Every part
   /// is an enclosure: the third derivative comes from three levels of duals over the whole segment,
   /// so the two sides must meet.
@@ -457,8 +266,8 @@ class Laws {
     using D2 = Dual<D1>;
     using D3 = Dual<D2>;
     const double h = 0x1p-16;
-    const Inputs<T> in = detail::convert_doubles<T>(sample());
-    std::vector<Tensor<T>> dots = directions<T>();
+    const Inputs<T> in = detail::convert_doubles<T>(data_.sample());
+    std::vector<Tensor<T>> dots = data_.template directions<T>();
     if constexpr (requires { Op::scalar_value(g_); }) {
       // A step that takes a small scalar (a sharpness) through zero would leave its domain.
       const std::vector<TensorInfo> infos = Op::inputs(g_);
@@ -474,8 +283,8 @@ class Laws {
     Inputs<D3> segment;
     segment.data = in.data;
     for (std::size_t i = 0; i < in.values.size(); ++i) {
-      shift(above.values[i], dots[i], T(h));
-      shift(below.values[i], dots[i], T(-h));
+      detail::shift(above.values[i], dots[i], T(h));
+      detail::shift(below.values[i], dots[i], T(-h));
       Tensor<D3> seeds(in.values[i].shape());
       D3* out = seeds.mutable_data();
       for (Index j = 0; j < seeds.size(); ++j) {
@@ -502,16 +311,16 @@ class Laws {
 
   Complaint intervals_enclose_rationals() {
     using T = detail::Real;
-    const Inputs<double> in = sample();
+    const Inputs<double> in = data_.sample();
     const auto exact = detail::convert_doubles<Rational>(in);
     const auto rounded = detail::convert_doubles<T>(in);
-    const Tensor<double> y_bar = small(Op::output(g_).shape);
-    std::vector<Tensor<double>> dots = directions<double>();
+    const Tensor<double> y_bar = data_.small(Op::output(g_).shape);
+    std::vector<Tensor<double>> dots = data_.template directions<double>();
     std::vector<Tensor<Rational>> exact_dots;
     std::vector<Tensor<T>> rounded_dots;
     for (const auto& d : dots) {
-      exact_dots.push_back(lift<Rational>(d));
-      rounded_dots.push_back(lift<T>(d));
+      exact_dots.push_back(detail::lift<Rational>(d));
+      rounded_dots.push_back(detail::lift<T>(d));
     }
     std::string complaint =
         enclose(Op::template forward<T>(g_, rounded), Op::template forward<Rational>(g_, exact));
@@ -523,8 +332,8 @@ class Laws {
     if (!complaint.empty()) {
       return "jvp " + complaint;
     }
-    const auto bars = Op::template vjp<T>(g_, rounded, lift<T>(y_bar));
-    const auto exact_bars = Op::template vjp<Rational>(g_, exact, lift<Rational>(y_bar));
+    const auto bars = Op::template vjp<T>(g_, rounded, detail::lift<T>(y_bar));
+    const auto exact_bars = Op::template vjp<Rational>(g_, exact, detail::lift<Rational>(y_bar));
     for (std::size_t i = 0; i < bars.size(); ++i) {
       complaint = enclose(bars[i], exact_bars[i]);
       if (!complaint.empty()) {
@@ -547,7 +356,7 @@ class Laws {
   /// Beyond the rationals the exact value is known to lie within the bound around the long double
   /// one.
   Complaint intervals_enclose_reals() {
-    const Inputs<double> in = sample();
+    const Inputs<double> in = data_.sample();
     if constexpr (kMeasuredInIntervals) {
       // No bound is known: two rigorous enclosures of the same number must meet.
       using Wide = Interval<long double>;
@@ -593,7 +402,7 @@ class Laws {
     const Layout to =
         Op::layout(g_) == Layout::channels_first ? Layout::channels_last : Layout::channels_first;
     const Geometry other = Op::with_layout(g_, to);
-    const Inputs<double> in = sample();
+    const Inputs<double> in = data_.sample();
     const std::vector<TensorInfo> infos = Op::inputs(g_);
     Inputs<double> moved;
     for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -608,7 +417,7 @@ class Laws {
     if (!complaint.empty()) {
       return "value " + complaint;
     }
-    const Tensor<double> y_bar = small(y.shape());
+    const Tensor<double> y_bar = data_.small(y.shape());
     const auto bars = Op::template vjp<double>(g_, in, y_bar);
     const auto moved_bars =
         Op::template vjp<double>(other, moved, relayout(y_bar, Op::output(g_).role, to));
@@ -635,10 +444,10 @@ class Laws {
       return {};
     }
     const Geometry one = Op::single_sample(g_);
-    const Inputs<double> in = sample();
+    const Inputs<double> in = data_.sample();
     const std::vector<TensorInfo> infos = Op::inputs(g_);
     const auto y = Op::template forward<double>(g_, in);
-    const Tensor<double> y_bar = small(y.shape());
+    const Tensor<double> y_bar = data_.small(y.shape());
     const auto bars = Op::template vjp<double>(g_, in, y_bar);
     for (Index n = 0; n < y.shape()[0]; ++n) {
       Inputs<double> slice;
@@ -690,7 +499,7 @@ class Laws {
         return {};
       }
       const Geometry one = Op::one_group(g_);
-      const Inputs<double> in = sample();
+      const Inputs<double> in = data_.sample();
       const std::vector<TensorInfo> infos = Op::inputs(g_);
       const auto y = Op::template forward<double>(g_, in);
       for (Index j = 0; j < parts; ++j) {
@@ -718,9 +527,9 @@ class Laws {
                     Op::template call<Tensor<T>>(g_, in, data);
                   } &&
                   !std::derived_from<Op, EngineOperator<Op>>) {
-      const Inputs<T> in = detail::convert_doubles<T>(sample());
-      const std::vector<Tensor<T>> dots = directions<T>();
-      const Tensor<T> y_bar = lift<T>(small(Op::output(g_).shape));
+      const Inputs<T> in = detail::convert_doubles<T>(data_.sample());
+      const std::vector<Tensor<T>> dots = data_.template directions<T>();
+      const Tensor<T> y_bar = detail::lift<T>(data_.small(Op::output(g_).shape));
       std::string complaint =
           detail::compare(Engine<Op>::template forward<T>(g_, in), Op::template forward<T>(g_, in));
       if (!complaint.empty()) {
@@ -749,11 +558,13 @@ class Laws {
                            const std::vector<Tensor<Index>>& data) {
                     Op::template call<Tensor<double>>(g_, in, data);
                   }) {
-      const Inputs<double> in = inputs([&](const Shape& shape) { return reals(shape); });
+      const Inputs<double> in =
+          data_.inputs([&](const Shape& shape) { return data_.reals(shape); });
       const auto call = [&]<class V>(const std::vector<V>& values) {
         return Op::template call<V>(g_, values, in.data);
       };
-      return graph_complaint(call, in.values, directions<double>(), small(Op::output(g_).shape));
+      return graph_complaint(
+          call, in.values, data_.template directions<double>(), data_.small(Op::output(g_).shape));
     }
     return {};
   }
@@ -829,7 +640,7 @@ class Laws {
     if (!complaint.empty()) {
       return "value " + complaint;
     }
-    std::vector<Tensor<T>> dots = directions<T>();
+    std::vector<Tensor<T>> dots = data_.template directions<T>();
     std::vector<Tensor<I>> enclosed_dots;
     for (const Tensor<T>& dot : dots) {
       enclosed_dots.push_back(dot.map([](const T& v) { return I(v); }));
@@ -839,7 +650,7 @@ class Laws {
     if (!complaint.empty()) {
       return "jvp " + complaint;
     }
-    const Tensor<T> y_bar = lift<T>(small(Op::output(g_).shape));
+    const Tensor<T> y_bar = detail::lift<T>(data_.small(Op::output(g_).shape));
     const auto bars = Op::template vjp<T>(g_, plain, y_bar);
     const auto enclosed_bars =
         Op::template vjp<I>(g_, enclosed, y_bar.map([](const T& v) { return I(v); }));
@@ -853,7 +664,7 @@ class Laws {
   }
 
   Complaint rounding() {
-    const Inputs<double> in = inputs([&](const Shape& shape) { return reals(shape); });
+    const Inputs<double> in = data_.inputs([&](const Shape& shape) { return data_.reals(shape); });
     if constexpr (kMeasuredInIntervals) {
       std::string complaint = measured_in_intervals<float>(in);
       if (!complaint.empty()) {
@@ -879,7 +690,7 @@ class Laws {
   }
 
   Geometry g_;
-  Random random_;
+  LawData<Op> data_;
 };
 
 }  // namespace fenestra::check

@@ -2,13 +2,13 @@
 // The mistakes are those a person makes: a shifted window, a forgotten bias, another tie rule,
 // another divisor, a layout taken for the other.
 #include <fenestra/check/laws.hpp>
-#include <fenestra/ops/avg_pool/op.hpp>
 #include <fenestra/ops/conv/op.hpp>
 #include <fenestra/ops/conv_transpose/op.hpp>
-#include <fenestra/ops/lp_pool/op.hpp>
-#include <fenestra/ops/max_pool/op.hpp>
 #include <fenestra/ops/max_unpool/op.hpp>
-#include <fenestra/ops/smooth_max_pool/op.hpp>
+#include <fenestra/ops/pool/avg/op.hpp>
+#include <fenestra/ops/pool/lp/op.hpp>
+#include <fenestra/ops/pool/max/op.hpp>
+#include <fenestra/ops/pool/smooth_max/op.hpp>
 
 #include <gtest/gtest.h>
 
