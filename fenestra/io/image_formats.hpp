@@ -68,6 +68,22 @@ struct ImageFile {
   }
 };
 
+/// What the head of a PGM or PPM says; the samples begin at `begin`.
+struct PnmHeader {
+  Index height = 0;
+  Index width = 0;
+  int channels = 1;
+  std::uint32_t most = 255;  ///< the largest sample
+  bool is_text = false;
+  std::uint64_t begin = 0;
+
+  /// Of one sample, not of text.
+  std::uint64_t sample_bytes() const { return most > 255 ? 2 : 1; }
+};
+
+/// Reads the head alone: `file` may end after it.
+PnmHeader read_pnm_header(const ImageFile& file);
+
 Image decode_png(const ImageFile& file);
 Image decode_jpeg(const ImageFile& file);
 Image decode_bmp(const ImageFile& file);

@@ -183,7 +183,7 @@ namespace {
 /// The numbers in the text of a PGM or PPM.
 class PnmReader {
  public:
-  explicit PnmReader(const ImageFile& file) : file_(file) {}
+  explicit PnmReader(const ImageFile& file, std::uint64_t at) : file_(file), at_(at) {}
 
   std::uint64_t at() const { return at_; }
   /// White space and comments, then a number of at most `most`.
@@ -225,28 +225,37 @@ class PnmReader {
   }
 
   const ImageFile& file_;
-  std::uint64_t at_ = 2;  // after the two letters that name the format
+  std::uint64_t at_;
 };
 
 }  // namespace
 
-Image decode_pnm(const ImageFile& file) {
+PnmHeader read_pnm_header(const ImageFile& file) {
   const char kind = static_cast<char>(file.byte(1));
-  const bool is_text = kind == '2' || kind == '3';
-  const int channels = kind == '2' || kind == '5' ? 1 : 3;
+  PnmHeader header;
+  header.is_text = kind == '2' || kind == '3';
+  header.channels = kind == '2' || kind == '5' ? 1 : 3;
   constexpr std::uint32_t kMostExtent = 0x7fffffff;
-  PnmReader reader(file);
-  const Index width = reader.number("a width", kMostExtent);
-  const Index height = reader.number("a height", kMostExtent);
+  PnmReader reader(file, 2);  // after the two letters that name the format
+  header.width = reader.number("a width", kMostExtent);
+  header.height = reader.number("a height", kMostExtent);
   const std::uint64_t most_at = reader.at();
-  const std::uint32_t most = reader.number("the largest sample", 65535);
-  if (most == 0) {
+  header.most = reader.number("the largest sample", 65535);
+  if (header.most == 0) {
     file.fail(most_at, "the largest sample, from 1 on", "0");
   }
   reader.space();
-  file.check_size(2, height, width);
+  file.check_size(2, header.height, header.width);
+  header.begin = reader.at();
+  return header;
+}
+
+Image decode_pnm(const ImageFile& file) {
+  const PnmHeader header = read_pnm_header(file);
+  const auto [height, width, channels, most, is_text, begin] = header;
+  PnmReader reader(file, begin);
   const auto count = static_cast<std::uint64_t>(height * width * channels);
-  const std::uint64_t sample_bytes = is_text || most > 255 ? 2 : 1;  // a digit and a space
+  const std::uint64_t sample_bytes = is_text ? 2 : header.sample_bytes();  // a digit and a space
   const std::uint64_t rest = file.size() - reader.at();
   if (rest + (is_text ? 1 : 0) < count * sample_bytes) {
     file.fail(file.size(),

@@ -1,0 +1,258 @@
+// Derivatives of every operator, on the official inputs, in double: <y_bar, J x_dot> equals
+// <J' y_bar, x_dot>, and J x_dot is the central difference wherever the function is smooth there.
+#include <fenestra/base/key.hpp>
+#include <fenestra/fenestra.hpp>
+#include <fenestra/io/onnx/call.hpp>
+#include <fenestra/io/onnx/official_test.hpp>
+
+#include <gtest/gtest.h>
+
+namespace fenestra::onnx::official {
+namespace {
+
+using Point = std::vector<Tensor<double>>;
+
+/// Numbers in [-1, 1), by position.
+Point directions(const Point& like, std::uint64_t seed) {
+  Point result;
+  for (const Tensor<double>& tensor : like) {
+    const Key key = Key(seed).fold(result.size());
+    Tensor<double> direction(tensor.shape());
+    for (Index i = 0; i < direction.size(); ++i) {
+      direction.mutable_data()[i] = 2 * key.uniform(static_cast<std::uint64_t>(i)) - 1;
+    }
+    result.push_back(direction);
+  }
+  return result;
+}
+
+double inner(const Point& a, const Point& b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    for (Index i = 0; i < a[k].size(); ++i) {
+      sum += a[k][i] * b[k][i];
+    }
+  }
+  return sum;
+}
+double magnitude(const Point& a, const Point& b) {
+  double sum = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    for (Index i = 0; i < a[k].size(); ++i) {
+      sum += std::abs(a[k][i] * b[k][i]);
+    }
+  }
+  return sum;
+}
+Point moved_by(const Point& at, const Point& direction, double step) {
+  Point result = at;
+  for (std::size_t k = 0; k < at.size(); ++k) {
+    for (Index i = 0; i < at[k].size(); ++i) {
+      result[k].mutable_data()[i] += step * direction[k][i];
+    }
+  }
+  return result;
+}
+
+/// A network as a function of its floating-point inputs and weights; inputs that are settings of an
+/// operator, whose numbers it looks at, stay.
+struct Differentiated {
+  Network<double> network;
+  Network<double>::Data inputs;
+  std::vector<std::string> varied;
+  Point point;
+
+  Differentiated(const Case& test)
+      : network(read_model(test.path / "model.onnx")),
+        inputs(inputs_of(network, test.data_sets[0])) {
+    std::set<std::string> settings;
+    for (const Node& node : network.model().graph.nodes) {
+      const std::map<std::string, std::size_t> first = {{"Pad", 1},
+                                                        {"Resize", 1},
+                                                        {"Upsample", 1},
+                                                        {"Range", 0},
+                                                        {"Dropout", 1},
+                                                        {"RoiAlign", 1},
+                                                        {"NonMaxSuppression", 0}};
+      const auto found = first.find(node.op_type);
+      for (std::size_t i = found == first.end() ? node.inputs.size() : found->second;
+           i < node.inputs.size();
+           ++i) {
+        settings.insert(node.inputs[i]);
+      }
+    }
+    for (const auto& [name, datum] : inputs) {
+      const bool is_shape = !datum.is_real() || datum.shape().elements() == 0;
+      if (!is_shape && settings.count(name) == 0) {
+        varied.push_back(name);
+        point.push_back(datum.value().tensor());
+      }
+    }
+    for (const Weight<double>& weight : network.weights()) {
+      if (weight.trained) {
+        point.push_back(weight.value().tensor());
+      }
+    }
+  }
+
+  std::vector<Value<double>> operator()(const std::vector<Value<double>>& at) const {
+    Network<double> moved = network;
+    Network<double>::Data given = inputs;
+    std::size_t next = 0;
+    for (const std::string& name : varied) {
+      given.insert_or_assign(name, Datum<double>(at[next++], given.at(name).type()));
+    }
+    for (Weight<double>& weight : moved.weights()) {
+      if (weight.trained) {
+        weight.value() = at[next++];
+      }
+    }
+    std::vector<Value<double>> results;
+    const auto all = moved.run(given);
+    for (const ValueInfo& output : moved.outputs()) {
+      if (all.at(output.name).is_real()) {
+        results.push_back(all.at(output.name).value());
+      }
+    }
+    return results;
+  }
+
+  Point at(const Point& where) const {
+    Point result;
+    for (const Value<double>& value : (*this)({where.begin(), where.end()})) {
+      result.push_back(value.tensor());
+    }
+    return result;
+  }
+};
+
+/// Elements of J x_dot that were compared with differences.
+Index compare_with_differences(const Differentiated& f,
+                               const Point& x_dot,
+                               const Point& y_dot,
+                               const std::string& name) {
+  constexpr double h = 1e-6;
+  const Point middle = f.at(f.point);
+  const Point above = f.at(moved_by(f.point, x_dot, h));
+  const Point below = f.at(moved_by(f.point, x_dot, -h));
+  Index compared = 0;
+  for (std::size_t k = 0; k < middle.size(); ++k) {
+    for (Index i = 0; i < middle[k].size(); ++i) {
+      const double slope = (above[k][i] - below[k][i]) / (2 * h);
+      const double bend = (above[k][i] + below[k][i] - 2 * middle[k][i]) / h;
+      // A corner or a jump lies between the points, or the slope is infinite.
+      const bool jumps = std::abs(slope) * h > 1e-3 * (1 + std::abs(middle[k][i]));
+      if (!std::isfinite(slope) || jumps || std::abs(bend) > 1e-3 * (1 + std::abs(slope))) {
+        continue;
+      }
+      // Rounding of f, and the third derivative.
+      const double allowed =
+          1e-5 * (1 + std::abs(slope)) + 1e-9 * std::abs(middle[k][i]) + std::abs(bend);
+      EXPECT_LE(std::abs(slope - y_dot[k][i]), allowed)
+          << name << ", output " << k << ", element " << i << ": J x_dot = " << y_dot[k][i]
+          << ", the difference is " << slope;
+      ++compared;
+    }
+  }
+  return compared;
+}
+
+TEST(OfficialVectors, DerivativesAreAdjointAndAgreeWithDifferences) {
+  const fs::path root = FENESTRA_ONNX_TESTDATA;
+  if (!fs::is_directory(root / "node")) {
+    GTEST_SKIP() << "no official vectors; scripts/install-packages installs libonnx-testdata";
+  }
+  std::map<std::string, Index> compared;
+  for (const Case& test : cases(root)) {
+    // Masks are drawn anew, and what is expanded is another test's operator once more.
+    if (test.name.starts_with("test_training_dropout") || test.name.ends_with("_expanded")) {
+      continue;
+    }
+    SCOPED_TRACE(test.folder + "/" + test.name);
+    try {
+      const Differentiated f(test);
+      if (f.point.empty()) {
+        continue;
+      }
+      const Point x_dot = directions(f.point, 1);
+      const auto [y, y_dot] = jvp(f, primals(f.point), tangents(x_dot));
+      const Point y_bar = directions(y, 2);
+      const auto [again, pullback] = vjp(f, f.point);
+      const Point x_bar = pullback(y_bar);
+      const double forward = inner(y_bar, y_dot);
+      const double backward = inner(x_bar, x_dot);
+      const double scale = magnitude(y_bar, y_dot) + magnitude(x_bar, x_dot);
+      if (std::isfinite(scale)) {
+        EXPECT_LE(std::abs(forward - backward), 1e-10 * scale) << test.name;
+      }
+      const Index count = compare_with_differences(f, x_dot, y_dot, test.name);
+      for (const std::string& op : test.operators) {
+        compared[op] += count;
+      }
+    } catch (const Error& error) {
+      ADD_FAILURE() << test.name << ": " << error.what();
+    }
+  }
+  for (const auto& [op, count] : compared) {
+    const Operator* known = find_operator(op);
+    if (known != nullptr && known->derivative == Derivative::full) {
+      EXPECT_GT(count, 0) << op << " was never compared with differences";
+    }
+  }
+}
+
+/// Tests whose operator looks at numbers that are inputs of the program here, or gives integers of
+/// winners, and so cannot be traced.
+bool looks_at_numbers(const Case& test) {
+  constexpr std::string_view kBegins[] = {"test_gridsample",
+                                          "test_maxpool_with_argmax",
+                                          "test_onehot_negative",  // indices are floating-point
+                                          "test_onehot_with_"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view begin) {
+    return test.name.starts_with(begin);
+  });
+}
+
+TEST(OfficialVectors, ProgramsComputeWhatTheNetworkComputesEagerly) {
+  const fs::path root = FENESTRA_ONNX_TESTDATA;
+  if (!fs::is_directory(root / "node")) {
+    GTEST_SKIP() << "no official vectors; scripts/install-packages installs libonnx-testdata";
+  }
+  int compiled = 0;
+  for (const Case& test : cases(root)) {
+    if (test.name.starts_with("test_training_dropout") || test.name.ends_with("_expanded")) {
+      continue;
+    }
+    SCOPED_TRACE(test.folder + "/" + test.name);
+    const Differentiated f(test);
+    const Point eager = f.at(f.point);
+    if (f.point.empty() || eager.empty()) {
+      continue;
+    }
+    const bool looks = looks_at_numbers(test);
+    try {
+      const auto program = compile<double>(f, f.point);
+      Context context(program);
+      const std::vector<RunArgument> arguments(f.point.begin(), f.point.end());
+      const Point results = program.execute_new(ProgramForm::run, context, arguments);
+      ASSERT_EQ(results.size(), eager.size());
+      for (std::size_t k = 0; k < eager.size(); ++k) {
+        ASSERT_EQ(results[k].shape(), eager[k].shape());
+        for (Index i = 0; i < eager[k].size(); ++i) {
+          const double bound = 1e-12 * (1 + std::abs(eager[k][i]));
+          EXPECT_TRUE(results[k][i] == eager[k][i] || !std::isfinite(eager[k][i]) ||
+                      std::abs(results[k][i] - eager[k][i]) <= bound)
+              << results[k][i] << ", eagerly " << eager[k][i];
+        }
+      }
+      EXPECT_FALSE(looks);
+      ++compiled;
+    } catch (const Error& error) {
+      EXPECT_TRUE(looks) << error.what();
+    }
+  }
+  EXPECT_GT(compiled, 450);
+}
+
+}  // namespace
+}  // namespace fenestra::onnx::official

@@ -1,0 +1,129 @@
+// Names of values: each is made once, before it is used.
+#include <fenestra/io/onnx/model.hpp>
+#include <fenestra/io/source.hpp>
+
+#include <set>
+#include <utility>
+
+namespace fenestra::onnx {
+
+std::string to_string(const Problem& problem) {
+  std::string text;
+  if (!problem.node.empty() || !problem.op.empty()) {
+    text += "node " + problem.node + (problem.op.empty() ? "" : " (" + problem.op + ")") + ": ";
+  }
+  text += problem.text;
+  return problem.help.empty() ? text : text + "; " + problem.help;
+}
+
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+class NameCheck {
+ public:
+  void graph(const Graph& graph, Names known) {
+    Names own;
+    const auto define = [&](const std::string& name, const Problem& where) {
+      if (name.empty()) {
+        return;
+      }
+      if (!own.insert(name).second) {
+        complain(where, "defines " + io::shown(name) + ", which is defined already");
+      }
+      known.insert(name);
+    };
+    for (const ValueInfo& input : graph.inputs) {
+      define(input.name, {.text = "an input "});
+    }
+    Names initializers;
+    for (const TensorData& tensor : graph.initializers) {
+      if (!initializers.insert(tensor.name).second) {
+        complain({}, "two initialisers are called " + io::shown(tensor.name));
+      }
+      own.insert(tensor.name);
+      known.insert(tensor.name);
+    }
+    for (const std::string& name : graph.sparse_initializers) {
+      define(name, {.text = "a sparse initialiser "});
+    }
+    nodes(graph.nodes, known, define);
+    for (const ValueInfo& output : graph.outputs) {
+      if (!known.contains(output.name)) {
+        complain({}, "nothing makes the output " + io::shown(output.name));
+      }
+    }
+  }
+
+  void function(const Function& function) {
+    Names known(function.inputs.begin(), function.inputs.end());
+    nodes(function.nodes, known, [&](const std::string& name, const Problem&) {
+      known.insert(name);
+    });
+    for (const std::string& output : function.outputs) {
+      if (!known.contains(output)) {
+        complain({},
+                 "nothing makes the output " + io::shown(output) + " of function " +
+                     io::shown(function.name));
+      }
+    }
+  }
+
+  std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  void complain(const Problem& where, const std::string& text) {
+    problems_.push_back({where.node, where.op, where.text + text, {}});
+  }
+
+  template <class Define>
+  void nodes(const std::vector<Node>& nodes, Names& known, const Define& define) {
+    Names made;
+    for (const Node& node : nodes) {
+      made.insert(node.outputs.begin(), node.outputs.end());
+    }
+    std::size_t number = 0;
+    for (const Node& node : nodes) {
+      const Problem where{
+          .node = node.name.empty() ? "#" + std::to_string(number) : io::shown(node.name),
+          .op = node.op_type,
+          .text = {},
+          .help = {}};
+      ++number;
+      for (const std::string& input : node.inputs) {
+        if (input.empty() || known.contains(input)) {
+          continue;
+        }
+        complain(where,
+                 made.contains(input)
+                     ? "uses " + io::shown(input) +
+                           ", which a later node makes: a cycle, or nodes out of order"
+                     : "uses " + io::shown(input) + ", which nothing makes");
+        known.insert(input);  // said once
+      }
+      for (const Attribute& attribute : node.attributes) {
+        if (attribute.g) {
+          graph(*attribute.g, known);
+        }
+      }
+      for (const std::string& output : node.outputs) {
+        define(output, where);
+      }
+    }
+  }
+
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::vector<Problem> name_problems(const Model& model) {
+  NameCheck check;
+  check.graph(model.graph, {});
+  for (const Function& function : model.functions) {
+    check.function(function);
+  }
+  return check.take();
+}
+
+}  // namespace fenestra::onnx

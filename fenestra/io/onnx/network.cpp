@@ -1,0 +1,434 @@
+// Running a model: node by node, each by the rule of its operator.
+#include <fenestra/io/onnx/network.hpp>
+#include <fenestra/io/onnx/plan.hpp>
+#include <fenestra/io/onnx/wire.hpp>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace fenestra::onnx {
+
+namespace {
+
+/// The lines of a message that say what is wrong, and the one that says what would help.
+Problem problem_of(const Step& step, std::string text) {
+  std::string help;
+  const std::size_t fix = text.find("\n  fix: ");
+  if (fix != std::string::npos) {
+    help = text.substr(fix + 8);
+    text.resize(fix);
+  }
+  for (std::string* line : {&text, &help}) {
+    for (std::size_t at = line->find('\n'); at != std::string::npos; at = line->find('\n')) {
+      std::size_t end = at;
+      while (end < line->size() && ((*line)[end] == '\n' || (*line)[end] == ' ')) {
+        ++end;
+      }
+      line->replace(at, end - at, "; ");
+    }
+  }
+  return {step.label, operator_label(step), text, help};
+}
+
+std::string title(const Model& model) {
+  return "onnx: " + (model.file ? model.file->name : std::string("the model"));
+}
+
+[[noreturn]] void throw_problems(const Model& model, const std::vector<Problem>& problems) {
+  std::string text = title(model) + ": " + std::to_string(problems.size()) +
+                     (problems.size() == 1 ? " problem" : " problems");
+  for (const Problem& problem : problems) {
+    text += "\n  " + to_string(problem);
+  }
+  throw Error(ErrorCode::unknown_operator, text);
+}
+
+/// One run of a plan.
+template <class T>
+class Runner {
+ public:
+  Runner(const Plan<T>& plan,
+         const std::vector<Weight<T>>& weights,
+         const NetworkOptions& options,
+         nn::Pass<T>* pass)
+      : plan_(plan), weights_(weights), values_(plan.outline.names.size()) {
+    context_.pass = pass;
+    context_.budget = options.budget;
+    context_.batch_statistics = options.batch_norm == BatchNormMode::batch;
+    context_.run_graph = [this](const Graph& graph) { return run_branch(graph); };
+    context_.buffer = [this](int value) { return buffer_of(value); };
+    for (const auto& [value, datum] : plan.constants) {
+      place(value) = datum;
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      place(plan.weights[i]) = Datum<T>(weights[i].value(), plan.weight_types[i]);
+    }
+  }
+
+  void give(const std::string& name, const Datum<T>& datum) {
+    const int value = plan_.outline.number_of(name);
+    if (value >= 0) {
+      place(value) = datum;
+    }
+  }
+  /// Nothing where a problem lies in its way.
+  const std::optional<Datum<T>>& result(int value) { return place(value); }
+
+  /// Where `problems` is given, they are collected and the run goes on with what does not need
+  /// them.
+  void run(std::vector<Problem>* problems) {
+    problems_ = problems;
+    run(plan_.outline.main);
+  }
+
+ private:
+  std::optional<Datum<T>>& place(int value) { return values_[static_cast<std::size_t>(value)]; }
+
+  void run(const Body& body) {
+    for (const Step& step : body.steps) {
+      if (is_ready(step)) {
+        run_step(step);
+      }
+      for (const int value : step.released) {
+        place(value).reset();
+      }
+    }
+  }
+
+  bool is_ready(const Step& step) {
+    for (const int input : step.inputs) {
+      if (input >= 0 && !place(input)) {
+        if (problems_ == nullptr) {
+          throw Error(ErrorCode::bad_file,
+                      "onnx: node '" + step.label + "' (" + operator_label(step) + ") reads '" +
+                          plan_.outline.names[static_cast<std::size_t>(input)] +
+                          "', which nothing made\n  fix: give it as an input");
+        }
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void run_step(const Step& step) {
+    std::vector<const Datum<T>*> inputs;
+    for (const int input : step.inputs) {
+      inputs.push_back(input < 0 ? nullptr : &*place(input));
+    }
+    try {
+      if (step.op == nullptr || step.since == 0) {
+        throw Error(ErrorCode::unknown_operator,
+                    "the operator is not known\n  fix: see docs/onnx-operators.md for those that "
+                    "are");
+      }
+      Call<T> call{*step.node, step.since, std::move(inputs), step.inputs, context_};
+      const Results<T> results = step.op->template rule<T>()(call);
+      observe(step, call, results);
+      for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+        if (step.outputs[i] < 0) {
+          continue;
+        }
+        if (i >= results.size()) {
+          throw Error(ErrorCode::unknown_operator,
+                      "output " + std::to_string(i) +
+                          " is not computed here\n  fix: a model that "
+                          "does not use it");
+        }
+        place(step.outputs[i]) = results[i];
+      }
+    } catch (const Error& error) {
+      if (problems_ != nullptr) {
+        problems_->push_back(problem_of(step, error.what()));
+        return;
+      }
+      const std::string_view text = error.what();
+      throw Error(error.code(),
+                  text.starts_with("onnx: node")
+                      ? std::string(text)
+                      : "onnx: node '" + step.label + "' (" + operator_label(step) +
+                            "): " + std::string(text));
+    }
+  }
+
+  /// Whoever watches a pass sees nodes as layers.
+  void observe(const Step& step, const Call<T>& call, const Results<T>& results) {
+    if (context_.pass == nullptr || !context_.pass->is_observed() || results.empty() ||
+        results[0].as_value() == nullptr || !call.has(0) || call.at(0).as_value() == nullptr) {
+      return;
+    }
+    const auto scope = context_.pass->enter(step.label);
+    context_.pass->observed(step.node->op_type, *call.at(0).as_value(), *results[0].as_value());
+  }
+
+  Results<T> run_branch(const Graph& graph) {
+    const Body& body = plan_.outline.branches.at(&graph);
+    run(body);
+    Results<T> results;
+    for (const int output : body.outputs) {
+      if (!place(output)) {
+        throw Error(ErrorCode::unknown_operator, "its branch cannot be run\n  fix: see above");
+      }
+      results.push_back(*place(output));
+    }
+    return results;
+  }
+
+  const nn::Buffer<T>* buffer_of(int value) const {
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (plan_.weights[i] == value && weights_[i].is_statistic) {
+        return &weights_[i].buffer;
+      }
+    }
+    return nullptr;
+  }
+
+  const Plan<T>& plan_;
+  const std::vector<Weight<T>>& weights_;
+  std::vector<std::optional<Datum<T>>> values_;
+  RunContext<T> context_;
+  std::vector<Problem>* problems_ = nullptr;
+};
+
+/// With the type that the model says it has.
+template <class T>
+Datum<T> as_declared(const Datum<T>& datum, const ValueInfo& info) {
+  if (info.type == ElementType::undefined || datum.type() == info.type) {
+    return datum;
+  }
+  if (is_floating(info.type)) {
+    return Datum<T>(datum.value(), info.type);
+  }
+  if (datum.as_indices() != nullptr) {
+    return Datum<T>(datum.indices(), info.type);
+  }
+  return datum.is_known() ? Datum<T>(datum.numbers(), info.type)
+                          : Datum<T>(datum.value(), info.type);
+}
+
+std::string listed(const std::vector<ValueInfo>& infos) {
+  std::string text;
+  for (const ValueInfo& info : infos) {
+    text += (text.empty() ? "'" : ", '") + info.name + "'";
+  }
+  return text;
+}
+
+}  // namespace
+
+template <class T>
+Network<T>::Network(Model model, const NetworkOptions& options) : options_(options) {
+  auto plan = std::make_shared<Plan<T>>();
+  plan->outline = outline(std::move(model), options);
+  const Outline& lines = plan->outline;
+  if (!lines.problems.empty()) {
+    throw_problems(lines.model, lines.problems);
+  }
+  const std::vector<Role> role = roles(lines);
+  for (std::size_t i = 0; i < lines.tensors.size(); ++i) {
+    const auto& [value, tensor] = lines.tensors[i];
+    if (!is_floating(tensor.type)) {
+      plan->constants.emplace_back(value, Datum<T>(tensor.read<Index>(), tensor.type));
+      continue;
+    }
+    const Tensor<T> numbers = tensor.read<T>();
+    const bool is_weight =
+        role[i] == Role::weight || (role[i] == Role::plain && numbers.size() > 1);
+    if (!is_weight && role[i] != Role::statistic) {
+      plan->constants.emplace_back(value, Datum<T>(numbers, tensor.type));
+      continue;
+    }
+    Weight<T> weight;
+    weight.name = lines.names[static_cast<std::size_t>(value)];
+    weight.trained = is_weight;
+    weight.is_statistic = !is_weight;
+    weight.value() = numbers;
+    weights_.push_back(std::move(weight));
+    plan->weights.push_back(value);
+    plan->weight_types.push_back(tensor.type);
+  }
+  plan_ = std::move(plan);
+}
+
+template <class T>
+const std::vector<ValueInfo>& Network<T>::inputs() const {
+  return plan_->outline.inputs;
+}
+template <class T>
+const std::vector<ValueInfo>& Network<T>::outputs() const {
+  return plan_->outline.outputs;
+}
+template <class T>
+const Model& Network<T>::model() const {
+  return plan_->outline.model;
+}
+
+template <class T>
+typename Network<T>::Data Network<T>::run(const Data& inputs) const {
+  return run(inputs, nullptr);
+}
+template <class T>
+typename Network<T>::Data Network<T>::run(const Data& inputs, nn::Pass<T>& pass) const {
+  return run(inputs, &pass);
+}
+
+template <class T>
+typename Network<T>::Data Network<T>::run(const Data& inputs, nn::Pass<T>* pass) const {
+  const Outline& lines = plan_->outline;
+  Runner<T> runner(*plan_, weights_, options_, pass);
+  for (const auto& [name, datum] : inputs) {
+    const bool is_input = std::any_of(lines.model.graph.inputs.begin(),
+                                      lines.model.graph.inputs.end(),
+                                      [&](const ValueInfo& info) { return info.name == name; });
+    if (!is_input && lines.model.graph.find_initializer(name) == nullptr) {
+      throw Error(ErrorCode::invalid_index,
+                  title(lines.model) + " has no input '" + name + "'\n  fix: one of " +
+                      listed(lines.inputs));
+    }
+    runner.give(name, datum);
+  }
+  for (const ValueInfo& info : lines.inputs) {
+    const auto found = inputs.find(info.name);
+    if (found == inputs.end()) {
+      throw Error(ErrorCode::invalid_index,
+                  title(lines.model) + ": the input '" + info.name +
+                      "' is not given\n  fix: give all of " + listed(lines.inputs));
+    }
+    runner.give(info.name, as_declared(found->second, info));
+  }
+  runner.run(nullptr);
+  Data results;
+  for (std::size_t i = 0; i < lines.outputs.size(); ++i) {
+    const std::optional<Datum<T>>& result = runner.result(lines.main.outputs[i]);
+    if (!result) {
+      throw Error(ErrorCode::bad_file,
+                  title(lines.model) + ": nothing makes the output '" + lines.outputs[i].name +
+                      "'\n  fix: a complete model");
+    }
+    results.insert_or_assign(lines.outputs[i].name, *result);
+  }
+  return results;
+}
+
+template <class T>
+Value<T> Network<T>::call(const Value<T>& x, nn::Pass<T>* pass) const {
+  const Outline& lines = plan_->outline;
+  if (lines.inputs.size() != 1) {
+    throw Error(ErrorCode::invalid_index,
+                title(lines.model) + " has " + std::to_string(lines.inputs.size()) +
+                    " inputs\n  fix: run({{name, value}, ...}) with " + listed(lines.inputs));
+  }
+  const Data results = run({{lines.inputs[0].name, Datum<T>(x)}}, pass);
+  return results.find(lines.outputs[0].name)->second.value();
+}
+template <class T>
+Value<T> Network<T>::operator()(const Value<T>& x) const {
+  return call(x, nullptr);
+}
+template <class T>
+Value<T> Network<T>::operator()(const Value<T>& x, nn::Pass<T>& pass) const {
+  return call(x, &pass);
+}
+
+template <class T>
+const Weight<T>* Network<T>::find_weight(std::string_view name) const {
+  const auto found = std::find_if(weights_.begin(), weights_.end(), [&](const Weight<T>& weight) {
+    return weight.name == name;
+  });
+  return found == weights_.end() ? nullptr : &*found;
+}
+template <class T>
+Weight<T>* Network<T>::find_weight(std::string_view name) {
+  return const_cast<Weight<T>*>(std::as_const(*this).find_weight(name));
+}
+
+template <class T>
+void Network<T>::set_trained(std::string_view name, bool trained) {
+  Weight<T>* weight = find_weight(name);
+  if (weight == nullptr || (weight->is_statistic && trained)) {
+    throw Error(ErrorCode::invalid_index,
+                "onnx: '" + std::string(name) +
+                    (weight == nullptr ? "' is no weight of the model" : "' is a statistic") +
+                    "\n  fix: the name of a floating-point initialiser that is no statistic");
+  }
+  Value<T> value = weight->value();
+  weight->trained = trained;
+  weight->value() = std::move(value);
+}
+
+template <class T>
+std::vector<Problem> Network<T>::check(const std::map<std::string, Shape>& shapes) const {
+  const Outline& lines = plan_->outline;
+  std::vector<Problem> problems;
+  Runner<T> runner(*plan_, weights_, options_, nullptr);
+  graph::Builder<T> builder;
+  for (const ValueInfo& info : lines.inputs) {
+    std::optional<Shape> shape;
+    if (const auto given = shapes.find(info.name); given != shapes.end()) {
+      shape = given->second;
+    } else if (info.dims) {
+      shape.emplace();
+      for (const Dimension& dim : *info.dims) {
+        if (!dim.extent) {
+          shape.reset();
+          break;
+        }
+        shape->push_back(*dim.extent);
+      }
+    }
+    if (!shape || !shape->elements()) {
+      problems.push_back({"",
+                          "",
+                          "the shape of the input '" + info.name + "' is open",
+                          "say it: " + info.name + "=..."});
+      continue;
+    }
+    runner.give(info.name,
+                info.type == ElementType::undefined || is_floating(info.type)
+                    ? Datum<T>(Value<T>(builder.input(*shape, info.name)), info.type)
+                    : Datum<T>(Indices(builder.data(*shape, info.name)), info.type));
+  }
+  runner.run(&problems);
+  return problems;
+}
+
+template <class T>
+std::vector<Problem> Network<T>::cut_off() const {
+  const Outline& lines = plan_->outline;
+  std::set<int> reached(lines.main.outputs.begin(), lines.main.outputs.end());
+  for (auto step = lines.main.steps.rbegin(); step != lines.main.steps.rend(); ++step) {
+    const bool passes = (step->op == nullptr || step->op->derivative == Derivative::full) &&
+                        std::any_of(step->outputs.begin(), step->outputs.end(), [&](int value) {
+                          return reached.count(value) > 0;
+                        });
+    if (passes) {
+      reached.insert(step->inputs.begin(), step->inputs.end());
+    }
+  }
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (!weights_[i].trained || reached.count(plan_->weights[i]) > 0) {
+      continue;
+    }
+    for (const Step& step : lines.main.steps) {
+      if (std::find(step.inputs.begin(), step.inputs.end(), plan_->weights[i]) !=
+          step.inputs.end()) {
+        problems.push_back({step.label,
+                            operator_label(step),
+                            "no derivative comes back to '" + weights_[i].name + "'",
+                            "freeze it"});
+        break;
+      }
+    }
+  }
+  return problems;
+}
+
+std::vector<Problem> problems(const Model& model, const NetworkOptions& options) {
+  return outline(model, options).problems;
+}
+
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace fenestra::onnx

@@ -1,0 +1,302 @@
+// Networks made of models: what they hold, run, differentiate, train and complain about.
+#include <fenestra/base/key.hpp>
+#include <fenestra/fenestra.hpp>
+#include <fenestra/io/onnx/small_models_test.hpp>
+#include <fenestra/io/onnx/wire.hpp>
+#include <fenestra/nn/trainer.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace fenestra::onnx::small {
+namespace {
+
+/// float32 numbers between -1 and 1, or `fill`, in bytes that the tensor keeps.
+TensorData weight(const std::string& name, const Shape& shape, std::optional<float> fill = {}) {
+  struct Kept {
+    std::vector<float> numbers;
+    WireFile file;
+  };
+  auto kept = std::make_shared<Kept>();
+  const Key key = Key(name.size()).fold(static_cast<std::uint64_t>(name[0]));
+  for (Index i = 0; i < shape.elements().value_or(0); ++i) {
+    kept->numbers.push_back(
+        fill.value_or(static_cast<float>(2 * key.uniform(static_cast<std::uint64_t>(i)) - 1)));
+  }
+  kept->file = {"weights", std::as_bytes(std::span(kept->numbers))};
+  TensorData tensor;
+  tensor.name = name;
+  tensor.type = ElementType::float32;
+  tensor.shape = shape;
+  tensor.storage = TensorData::Storage::raw;
+  tensor.pieces = {kept->file.bytes};
+  tensor.file = std::shared_ptr<const WireFile>(kept, &kept->file);
+  return tensor;
+}
+
+/// conv, batch norm, hard-swish by a scalar, pool, head; the statistics of the norm come through an
+/// Identity, as exporters share them.
+Model classifier() {
+  Model m = model(13,
+                  {node("Conv", {"x", "conv.w", "conv.b"}, {"a"}, {integers("pads", {1, 1, 1, 1})}),
+                   node("Identity", {"mean"}, {"shared_mean"}),
+                   node("BatchNormalization", {"a", "gamma", "beta", "shared_mean", "var"}, {"n"}),
+                   node("Add", {"n", "three"}, {"shifted"}),
+                   node("Clip", {"shifted", "zero", "six"}, {"clipped"}),
+                   node("Mul", {"n", "clipped"}, {"p"}),
+                   node("GlobalAveragePool", {"p"}, {"pooled"}),
+                   node("Flatten", {"pooled"}, {"flat"}),
+                   node("Gemm", {"flat", "head.w", "head.b"}, {"y"}, {integer("transB", 1)}),
+                   node("Floor", {"unused"}, {"nobody"})},
+                  {"x"},
+                  {"y"});
+  m.graph.initializers = {weight("conv.w", Shape{4, 2, 3, 3}),
+                          weight("conv.b", Shape{4}),
+                          weight("gamma", Shape{4}, 1.5F),
+                          weight("beta", Shape{4}),
+                          weight("mean", Shape{4}),
+                          weight("var", Shape{4}, 2.0F),
+                          weight("three", Shape{}, 3.0F),
+                          weight("zero", Shape{}, 0.0F),
+                          weight("six", Shape{}, 6.0F),
+                          weight("head.w", Shape{3, 4}),
+                          weight("head.b", Shape{3}),
+                          weight("unused", Shape{5})};
+  return m;
+}
+
+template <class T>
+Tensor<T> drawn(const Shape& shape) {
+  Tensor<T> x(shape);
+  for (Index i = 0; i < x.size(); ++i) {
+    x.mutable_data()[i] = static_cast<T>(2 * Key(5).uniform(static_cast<std::uint64_t>(i)) - 1);
+  }
+  return x;
+}
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Network, WeightsHaveTheNamesOfInitialisersAndStatisticsAreBuffers) {
+  Network<float> net(classifier());
+  std::string found;
+  for (const nn::Slot<float>& slot : nn::slots<float>(net)) {
+    found += slot.name + (slot.trained ? " " : "* ");
+  }
+  EXPECT_EQ(found, "conv.w conv.b gamma beta mean* var* head.w head.b ");
+  EXPECT_TRUE(net.cut_off().empty());
+  EXPECT_THROW(net.set_trained("mean", true), Error);
+  EXPECT_THROW(net.set_trained("nothing", true), Error);
+}
+
+TEST(Network, ComputesWhatItsOperatorsComputeByThemselves) {
+  const Network<double> net(classifier());
+  const auto w = [&](std::string_view name) { return net.find_weight(name)->value().tensor(); };
+  const Tensor<double> x = drawn<double>(Shape{2, 2, 5, 5});
+  const Tensor<double> a = conv(x, w("conv.w"), w("conv.b"), {.padding = 1});
+  const Tensor<double> n = batch_norm_inference(
+      a, w("mean"), w("var"), w("gamma"), w("beta"), {.eps = static_cast<double>(1e-5F)});
+  const Tensor<double> p = n * clip(n + 3, 0, 6);
+  const Tensor<double> y = linear(mean(p, {.axes = {2, 3}}), w("head.w"), w("head.b"));
+  const Tensor<double> got = net(x);
+  ASSERT_EQ(got.shape(), y.shape());
+  for (Index i = 0; i < y.size(); ++i) {
+    EXPECT_NEAR(got[i], y[i], 1e-13 * (1 + std::abs(y[i])));
+  }
+}
+
+TEST(Network, RunsCompiledBatchedAndDifferentiated) {
+  const Network<double> net(classifier());
+  const Tensor<double> x = drawn<double>(Shape{2, 2, 5, 5});
+  const Tensor<double> y = net(x);
+
+  const auto program = compile<double>([&](const Value<double>& v) { return net(v); }, x.shape());
+  Context context(program);
+  const Tensor<double> compiled = program.run(context, x)[0];
+  const auto one = [&](const Value<double>& v) {
+    return reshape(net(reshape(v, Shape{1, 2, 5, 5})), Shape{3});
+  };
+  const Tensor<double> mapped = vmap(one, over(x));
+  const auto loss = [&](const Network<double>& n) { return sum(n(Value<double>(x))); };
+  const auto [total, gradients] = value_and_grad(loss, net);
+  for (Index i = 0; i < y.size(); ++i) {
+    EXPECT_NEAR(compiled[i], y[i], 1e-12);
+    EXPECT_NEAR(mapped[i], y[i], 1e-12);
+  }
+  // The last bias is added to each of two samples.
+  EXPECT_EQ(gradients.find_weight("head.b")->value().tensor(), Tensor<double>(Shape{3}, 2.0));
+}
+
+TEST(Network, IsTrainedByTheTrainerAndFrozenWeightsStay) {
+  Network<float> net(classifier());
+  net.set_trained("conv.w", false);
+  const Tensor<float> before = net.find_weight("conv.w")->value().tensor();
+  const Tensor<float> mean_before = net.find_weight("mean")->value().tensor();
+  nn::Batch<float> batch;
+  batch.inputs = drawn<float>(Shape{4, 2, 5, 5});
+  batch.labels = Tensor<Index>(Shape{4}, {0, 1, 2, 1});
+  batch.which = {0, 1, 2, 3};
+  for (const bool compiled : {false, true}) {
+    nn::Trainer trainer(net, {.optimiser = "adam rate=0.05", .compiled = compiled});
+    const double first = trainer.step(batch).loss;
+    double last = first;
+    for (int i = 0; i < 20; ++i) {
+      last = trainer.step(batch).loss;
+    }
+    EXPECT_LT(last, 0.8 * first);
+    EXPECT_EQ(trainer.model().find_weight("conv.w")->value().tensor(), before);
+    EXPECT_EQ(trainer.model().find_weight("mean")->value().tensor(), mean_before);
+  }
+}
+
+TEST(Network, StatisticsFollowTheBatchWhereAsked) {
+  const Network<double> net(classifier(), {.batch_norm = BatchNormMode::batch});
+  const Tensor<double> x = drawn<double>(Shape{2, 2, 5, 5});
+  auto pass = nn::Pass<double>::training(Key(1));
+  Network<double> trained = net;
+  trained(Value<double>(x), pass);
+  nn::apply_updates(trained, pass);
+  const auto w = [&](std::string_view name) { return net.find_weight(name)->value().tensor(); };
+  const Tensor<double> a = conv(x, w("conv.w"), w("conv.b"), {.padding = 1});
+  const Tensor<double> now = mean(a, {.axes = {0, 2, 3}});
+  const double momentum = static_cast<double>(0.9F);
+  for (Index i = 0; i < 4; ++i) {
+    EXPECT_NEAR(trained.find_weight("mean")->value().tensor()[i],
+                momentum * w("mean")[i] + (1 - momentum) * now[i],
+                1e-13);
+  }
+  auto inference = nn::Pass<double>::inference();
+  EXPECT_EQ(net(Value<double>(x), inference).tensor(), net(x));
+}
+
+TEST(Network, NeedsNoSupportForBranchesThatAreNotTaken) {
+  Graph known;
+  known.nodes = {node("Neg", {"x"}, {"taken"})};
+  known.outputs = {value("taken")};
+  Graph unknown;
+  unknown.nodes = {node("NobodyKnowsThis", {"x"}, {"other"})};
+  unknown.outputs = {value("other")};
+  const Model m = model(
+      13,
+      {node("Shape", {"x"}, {"shape"}),
+       node("Size", {"shape"}, {"rank"}),
+       node("Equal", {"rank", "rank"}, {"same"}),
+       node("If", {"same"}, {"y"}, {graph("then_branch", known), graph("else_branch", unknown)})},
+      {"x"},
+      {"y"});
+  EXPECT_TRUE(problems(m).empty());
+  const Network<double> net(m);
+  EXPECT_EQ(net(Tensor<double>(Shape{2}, {1.0, -2.0})), Tensor<double>(Shape{2}, {-1.0, 2.0}));
+  EXPECT_TRUE(net.check({{"x", Shape{2}}}).empty());
+
+  Model wrong = m;
+  wrong.graph.nodes[2] = node("Less", {"rank", "rank"}, {"same"});
+  const Network<double> other(wrong);
+  const std::vector<Problem> found = other.check({{"x", Shape{2}}});
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].node, "NobodyKnowsThis_node");
+}
+
+TEST(Network, WritesOutFunctionsOfTheFile) {
+  Model m = model(18, {node("Twice", {"x"}, {"y"}, {real("slope", 0.5F)})}, {"x"}, {"y"});
+  m.graph.nodes[0].domain = "mine";
+  Attribute reference;
+  reference.name = "alpha";
+  reference.reference = "slope";
+  Function twice;
+  twice.domain = "mine";
+  twice.name = "Twice";
+  twice.inputs = {"v"};
+  twice.outputs = {"w"};
+  twice.attributes = {"slope"};
+  twice.nodes = {node("LeakyRelu", {"v"}, {"t"}, {reference}), node("Add", {"t", "t"}, {"w"})};
+  twice.opsets[""] = 18;
+  m.functions = {twice};
+  m.opsets["mine"] = 1;
+  EXPECT_EQ(Network<double>(m)(Tensor<double>(Shape{2}, {-2.0, 3.0})),
+            Tensor<double>(Shape{2}, {-2.0, 6.0}));
+}
+
+TEST(Network, NamesAllProblemsAtOnceAndNoNumbers) {
+  Model m = model(10,
+                  {node("Sofmax", {"x"}, {"a"}),
+                   node("HardSwish", {"a"}, {"b"}),
+                   node("Conv", {"b", "w"}, {"c"}),
+                   node("QLinearThing", {"c"}, {"y"})},
+                  {"x"},
+                  {"y"});
+  m.graph.nodes[3].domain = "com.vendor";
+  m.graph.initializers = {weight("w", Shape{1, 1, 1}, 0.123456F)};
+  const std::string text = message_of([&] { Network<float> net(m); });
+  EXPECT_NE(text.find("Sofmax_node"), std::string::npos) << text;
+  EXPECT_NE(text.find("Softmax"), std::string::npos) << text;
+  EXPECT_NE(text.find("exists from opset 14 on"), std::string::npos) << text;
+  EXPECT_NE(text.find("com.vendor"), std::string::npos) << text;
+  EXPECT_EQ(text.find("0.1234"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+}
+
+TEST(Network, ChecksShapesOfAllNodesWithoutRunning) {
+  Model m = model(13,
+                  {node("Conv", {"x", "w"}, {"a"}),
+                   node("Relu", {"a"}, {"b"}),
+                   node("MatMul", {"x", "v"}, {"c"})},
+                  {"x"},
+                  {"b", "c"});
+  m.graph.initializers = {weight("w", Shape{4, 3, 3, 3}), weight("v", Shape{7, 2})};
+  const Network<float> net(m);
+  const std::vector<Problem> found = net.check({{"x", Shape{1, 2, 8, 8}}});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].node, "Conv_node");
+  EXPECT_EQ(found[0].op, "Conv-11");
+  EXPECT_NE(found[0].text.find("(1, 2, 8, 8)"), std::string::npos) << found[0].text;
+  EXPECT_EQ(found[0].text.find('\n'), std::string::npos);
+  EXPECT_EQ(found[1].node, "MatMul_node");
+  EXPECT_EQ(net.check({{"x", Shape{1, 3, 9, 7}}}).size(), 0U);
+  const std::string text = message_of([&] { net(drawn<float>(Shape{1, 2, 8, 8})); });
+  EXPECT_NE(text.find("node 'Conv_node' (Conv-11)"), std::string::npos) << text;
+}
+
+TEST(Network, EndsWhereItIsAskedTo) {
+  const Network<double> net(classifier(), {.outputs = {"flat"}});
+  EXPECT_EQ(net(drawn<double>(Shape{2, 2, 5, 5})).shape(), (Shape{2, 4}));
+  EXPECT_EQ(net.find_weight("head.w"), nullptr);
+  EXPECT_NE(message_of([&] {
+              Network<double> none(classifier(), {.outputs = {"nobody's"}});
+            }).find("no value is called"),
+            std::string::npos);
+}
+
+TEST(Network, SaysWhichWeightsNoDerivativeReaches) {
+  Model m = model(13, {node("Mul", {"x", "w"}, {"a"}), node("Round", {"a"}, {"y"})}, {"x"}, {"y"});
+  m.graph.initializers = {weight("w", Shape{3})};
+  const std::vector<Problem> found = Network<float>(m).cut_off();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].text.find("'w'"), std::string::npos);
+}
+
+TEST(Network, AsksForItsInputsByName) {
+  const Model m = model(13, {node("Add", {"a", "b"}, {"y"})}, {"a", "b"}, {"y"});
+  const Network<double> net(m);
+  EXPECT_THROW(net(Tensor<double>(Shape{1})), Error);
+  EXPECT_NE(message_of([&] {
+              net.run({{"a", Tensor<double>(Shape{1})}});
+            }).find("'b'"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              net.run({{"a", Tensor<double>(Shape{1})},
+                       {"b", Tensor<double>(Shape{1})},
+                       {"c", Tensor<double>(Shape{1})}});
+            }).find("no input 'c'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace fenestra::onnx::small

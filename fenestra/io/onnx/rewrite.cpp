@@ -1,0 +1,248 @@
+// Copies a model's bytes with changes.
+#include <fenestra/io/onnx/encode.hpp>
+#include <fenestra/io/onnx/fields.hpp>
+#include <fenestra/io/onnx/rewrite.hpp>
+#include <fenestra/io/onnx/wire.hpp>
+#include <fenestra/io/source.hpp>
+
+#include <cstring>
+#include <utility>
+
+namespace fenestra::onnx {
+
+namespace {
+
+/// Whether the file says these numbers already, to the bit.
+bool says(const TensorData& tensor, const io::AnyTensor& numbers) {
+  if (tensor.shape != shape_of(numbers)) {
+    return false;
+  }
+  return std::visit(
+      [&]<class T>(const Tensor<T>& wanted) {
+        const Tensor<T> known = tensor.read<T>();
+        return wanted.values().empty() || std::memcmp(known.values().data(),
+                                                      wanted.values().data(),
+                                                      wanted.values().size_bytes()) == 0;
+      },
+      numbers);
+}
+
+/// The pieces of a tensor's message as one, with other numbers; what else it has is copied.
+std::string rewritten_tensor(const WireFile& file,
+                             const std::vector<Bytes>& pieces,
+                             const TensorData& tensor,
+                             const io::AnyTensor& numbers) {
+  using F = fields::Tensor;
+  std::string out;
+  for (const Index extent : shape_of(numbers)) {
+    append_number(out, F::dims, static_cast<std::uint64_t>(extent));
+  }
+  for (const Bytes& piece : pieces) {
+    const WireFile inner{file.name, piece};
+    WireReader message(inner);
+    for (Field field; message.next(field);) {
+      switch (field.number) {
+        case F::dims:
+        case F::floats:
+        case F::ints:
+        case F::strings:
+        case F::longs:
+        case F::raw:
+        case F::doubles:
+        case F::unsigneds:
+        case F::external:
+        case F::location: break;
+        default: out += text_of(field.whole);
+      }
+    }
+  }
+  append_bytes(out, F::raw, raw_bytes(tensor.type, numbers));
+  return out;
+}
+
+class Rewriter {
+ public:
+  Rewriter(const Model& model, const Edit& edit) : model_(model), edit_(edit) {}
+
+  std::string run() {
+    using F = fields::Model;
+    std::size_t graphs_left = 0;
+    WireReader count(*model_.file);
+    for (Field field; count.next(field);) {
+      graphs_left += field.number == F::graph ? 1 : 0;
+    }
+    std::string out;
+    WireReader message(*model_.file);
+    for (Field field; message.next(field);) {
+      if (field.number == F::graph) {
+        std::string body = graph(message.nested(field));
+        if (--graphs_left == 0) {
+          body += edit_.added;
+        }
+        append_bytes(out, F::graph, body);
+      } else if (field.number != F::metadata || !replaces(message.nested(field))) {
+        out += text_of(field.whole);
+      }
+    }
+    for (const auto& [key, value] : edit_.metadata) {
+      append_bytes(out, F::metadata, encode_entry(key, value));
+    }
+    for (const auto& [name, tensor] : edit_.tensors) {
+      if (!written_.contains(name)) {
+        throw Error(ErrorCode::bad_file,
+                    model_.file_name() + ": has no initialiser or Constant called " +
+                        io::shown(name) + " to be changed\n  fix: a name of the model");
+      }
+    }
+    return out;
+  }
+
+ private:
+  bool replaces(WireReader entry) const {
+    for (Field field; entry.next(field);) {
+      if (field.number == fields::Entry::key) {
+        return edit_.metadata.contains(text_of(entry.bytes(field)));
+      }
+    }
+    return false;
+  }
+
+  std::string graph(WireReader message) {
+    using F = fields::Graph;
+    std::string out;
+    for (Field field; message.next(field);) {
+      switch (field.number) {
+        case F::node:
+          if (!edit_.dropped_nodes.contains(node_)) {
+            node(field, out);
+          }
+          ++node_;
+          break;
+        case F::initializer: initializer(field, out); break;
+        case F::input:
+        case F::value_info:
+          if (!edit_.dropped_infos.contains(name_of(message.nested(field)))) {
+            out += text_of(field.whole);
+          }
+          break;
+        case F::output: {
+          const auto found = edit_.outputs.find(name_of(message.nested(field)));
+          if (found != edit_.outputs.end()) {
+            append_bytes(out, F::output, encode_value_info(found->second));
+          } else if (!edit_.drops_outputs) {
+            out += text_of(field.whole);
+          }
+          break;
+        }
+        default: out += text_of(field.whole);
+      }
+    }
+    return out;
+  }
+
+  static std::string name_of(WireReader info) {
+    std::string name;
+    for (Field field; info.next(field);) {
+      if (field.number == fields::ValueInfo::name) {
+        name = info.text(field);
+      }
+    }
+    return name;
+  }
+
+  /// The numbers that a tensor is to have instead; null where it stays.
+  const io::AnyTensor* wanted(std::string_view name, const TensorData& tensor) {
+    const auto found = edit_.tensors.find(name);
+    if (found != edit_.tensors.end()) {
+      written_.insert(found->first);
+      if (!says(tensor, *found->second)) {
+        return found->second;
+      }
+    }
+    if (tensor.storage == TensorData::Storage::external && edit_.inline_external) {
+      inlined_ = tensor.read_nearest();
+      return &inlined_;
+    }
+    return nullptr;
+  }
+
+  void initializer(const Field& field, std::string& out) {
+    const TensorData& tensor = model_.graph.initializers[tensor_++];
+    if (edit_.dropped_tensors.contains(tensor.name)) {
+      return;
+    }
+    if (const io::AnyTensor* const numbers = wanted(tensor.name, tensor)) {
+      append_bytes(out,
+                   fields::Graph::initializer,
+                   rewritten_tensor(*model_.file, {field.bytes}, tensor, *numbers));
+    } else {
+      out += text_of(field.whole);
+    }
+  }
+
+  void node(const Field& field, std::string& out) {
+    const Node& known = model_.graph.nodes[node_];
+    const Attribute* const value =
+        known.op_type == "Constant" && known.domain.empty() ? known.find("value") : nullptr;
+    const io::AnyTensor* const numbers = value != nullptr && value->t && known.outputs.size() == 1
+                                             ? wanted(known.outputs[0], *value->t)
+                                             : nullptr;
+    if (numbers == nullptr) {
+      out += text_of(field.whole);
+      return;
+    }
+    std::string body;
+    const WireFile inner{model_.file->name, field.bytes};
+    WireReader message(inner);
+    for (Field part; message.next(part);) {
+      if (part.number != fields::Node::attribute || name_of_attribute(message, part) != "value") {
+        body += text_of(part.whole);
+        continue;
+      }
+      std::string attribute;
+      std::vector<Bytes> pieces;
+      WireReader fields_of_attribute = message.nested(part);
+      for (Field one; fields_of_attribute.next(one);) {
+        if (one.number == fields::Attribute::t) {
+          pieces.push_back(one.bytes);
+        } else {
+          attribute += text_of(one.whole);
+        }
+      }
+      append_bytes(attribute,
+                   fields::Attribute::t,
+                   rewritten_tensor(*model_.file, pieces, *value->t, *numbers));
+      append_bytes(body, fields::Node::attribute, attribute);
+    }
+    append_bytes(out, fields::Graph::node, body);
+  }
+
+  static std::string name_of_attribute(const WireReader& node, const Field& field) {
+    std::string name;
+    WireReader attribute = node.nested(field);
+    for (Field part; attribute.next(part);) {
+      if (part.number == fields::Attribute::name) {
+        name = attribute.text(part);
+      }
+    }
+    return name;
+  }
+
+  const Model& model_;
+  const Edit& edit_;
+  std::size_t node_ = 0;
+  std::size_t tensor_ = 0;
+  std::set<std::string, std::less<>> written_;
+  io::AnyTensor inlined_;
+};
+
+}  // namespace
+
+std::string rewritten(const Model& model, const Edit& edit) { return Rewriter(model, edit).run(); }
+
+Model reread(const Model& model, const Edit& edit) {
+  const std::string bytes = rewritten(model, edit);
+  return read_model(bytes_of(bytes), model.file_name(), {.newest_opset = model.opset()});
+}
+
+}  // namespace fenestra::onnx
