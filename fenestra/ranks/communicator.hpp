@@ -1,0 +1,57 @@
+// Communicator: the ranks of a run, and bytes between them. That is all the library asks of MPI, or
+// of whatever else moves bytes: what is added is added by us, in an order of our own, so that no
+// result depends on who moved it.
+//
+//   auto communicator = ranks::mpi_communicator();                  // under mpirun
+//   ranks::run_ranks(4, [](const auto& communicator) { ... });      // four threads, for tests
+//
+// Read on: docs/decisions/0027-leaves-and-ranks.md.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace fenestra::ranks {
+
+struct Outgoing {
+  int to = 0;
+  std::span<const std::byte> bytes = {};
+};
+struct Incoming {
+  int from = 0;
+  std::span<std::byte> bytes = {};
+};
+
+/// Used by one thread at a time. A rank that calls something with others in it waits for them; all
+/// ranks make the same calls in the same order.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  /// From 0 to size() - 1.
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Sends and receives all of these, to and from other ranks, and returns when it is done. What
+  /// one rank sends another arrives in the order of the lists; the sizes of the two sides must
+  /// agree. Throws `bad_environment` where a rank is gone.
+  virtual void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) = 0;
+};
+
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+/// What every rank said, in the order of the ranks. Lengths may differ.
+FENESTRA_API std::vector<std::vector<std::byte>> all_gather(Communicator& communicator,
+                                                            std::span<const std::byte> said);
+/// Whether any rank said yes.
+FENESTRA_API bool any(Communicator& communicator, bool said);
+
+/// Calls f(communicator) on `ranks` threads of this process, 1 <= ranks, and waits for them. Throws
+/// what the first of them threw; those that wait for one that has ended throw `bad_environment`.
+FENESTRA_API void run_ranks(int ranks, const std::function<void(const CommunicatorPtr&)>& f);
+
+}  // namespace fenestra::ranks

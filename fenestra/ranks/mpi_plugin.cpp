@@ -1,0 +1,100 @@
+// The plugin: MPI behind the table of mpi_table.hpp. MPI moves bytes from rank to rank and computes
+// nothing.
+#include <fenestra/ranks/mpi_table.hpp>
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <vector>
+
+namespace {
+
+// Counts are of type int: longer messages go in pieces.
+constexpr std::size_t kLargest = std::size_t{1} << 30;
+
+MPI_Comm world = MPI_COMM_NULL;
+
+int start() {
+  int is_started = 0;
+  int code = MPI_Initialized(&is_started);
+  if (code == MPI_SUCCESS && is_started == 0) {
+    int level = 0;
+    code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  }
+  if (code == MPI_SUCCESS && world == MPI_COMM_NULL) {
+    // Messages of our own, and failures as codes.
+    code = MPI_Comm_dup(MPI_COMM_WORLD, &world);
+    if (code == MPI_SUCCESS) {
+      code = MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    }
+  }
+  return code;
+}
+
+int rank(int* result) { return MPI_Comm_rank(world, result); }
+int size(int* result) { return MPI_Comm_size(world, result); }
+
+template <class Start>
+int for_each_piece(const FenestraMessage& message, const Start& begin) {
+  std::size_t done = 0;
+  do {
+    const std::size_t count = std::min(kLargest, message.size - done);
+    const int code = begin(static_cast<char*>(message.bytes) + done, static_cast<int>(count));
+    if (code != MPI_SUCCESS) {
+      return code;
+    }
+    done += count;
+  } while (done < message.size);
+  return MPI_SUCCESS;
+}
+
+int exchange(const FenestraMessage* sends,
+             std::size_t send_count,
+             const FenestraMessage* receives,
+             std::size_t receive_count) try {
+  std::vector<MPI_Request> requests;
+  int code = MPI_SUCCESS;
+  for (std::size_t i = 0; i < receive_count && code == MPI_SUCCESS; ++i) {
+    code = for_each_piece(receives[i], [&](char* bytes, int count) {
+      return MPI_Irecv(
+          bytes, count, MPI_BYTE, receives[i].rank, 0, world, &requests.emplace_back());
+    });
+  }
+  for (std::size_t i = 0; i < send_count && code == MPI_SUCCESS; ++i) {
+    code = for_each_piece(sends[i], [&](char* bytes, int count) {
+      return MPI_Isend(bytes, count, MPI_BYTE, sends[i].rank, 0, world, &requests.emplace_back());
+    });
+  }
+  if (code != MPI_SUCCESS) {
+    return code;
+  }
+  return MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+} catch (const std::bad_alloc&) {
+  return MPI_ERR_NO_MEM;
+}
+
+int finish() {
+  int is_finished = 0;
+  const int code = MPI_Finalized(&is_finished);
+  return code != MPI_SUCCESS || is_finished != 0 ? code : MPI_Finalize();
+}
+
+void text(int code, char* buffer, std::size_t buffer_size) {
+  char message[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  if (MPI_Error_string(code, message, &length) != MPI_SUCCESS) {
+    std::snprintf(message, sizeof message, "which MPI cannot explain (%d)", code);
+  }
+  std::snprintf(buffer, buffer_size, "%s", message);
+}
+
+constexpr FenestraMpiTable kTable = {
+    kFenestraMpiVersion, start, rank, size, exchange, finish, text};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const FenestraMpiTable* fenestra_mpi_table() {
+  return &kTable;
+}

@@ -1,0 +1,32 @@
+// What the plugin `fenestra_mpi` offers, in C: the only part that is compiled with MPI's header,
+// loaded when it is needed. Not installed.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+
+struct FenestraMessage {
+  int rank;  ///< whom it goes to, or comes from
+  void* bytes;
+  std::size_t size;
+};
+
+/// Functions give 0, or a code that `text` explains.
+struct FenestraMpiTable {
+  int version;  ///< of this struct
+  int (*start)(void);
+  int (*rank)(int* result);
+  int (*size)(int* result);
+  /// All of these; returns when it is done. Sends are not written to.
+  int (*exchange)(const FenestraMessage* sends,
+                  std::size_t send_count,
+                  const FenestraMessage* receives,
+                  std::size_t receive_count);
+  int (*finish)(void);
+  void (*text)(int code, char* buffer, std::size_t size);
+};
+
+constexpr int kFenestraMpiVersion = 1;
+using FenestraMpiEntry = const FenestraMpiTable* (*)(void);
+}
