@@ -9,4 +9,6 @@
 #include <fenestra/nn/model_file.hpp>
 #include <fenestra/nn/models/make.hpp>
 #include <fenestra/nn/summary.hpp>
+#include <fenestra/nn/tiles.hpp>
 #include <fenestra/nn/trainer.hpp>
+#include <fenestra/ranks/mpi.hpp>

@@ -166,11 +166,7 @@ Optimiser<T> Optimiser<T>::make(std::string_view text, const OptimiserOptions& o
   if (words.name == "lamb") {
     return Lamb<T>(with(LambOptions{}));
   }
-  std::string known;
-  for (const std::string& name : optimiser_names()) {
-    known += (known.empty() ? "" : ", ") + name;
-  }
-  detail::throw_words("optimiser", text, "no optimiser \"" + words.name + "\"", "one of " + known);
+  detail::throw_unknown("optimiser", text, words.name, optimiser_names());
 }
 
 template <KernelScalar T>

@@ -5,12 +5,11 @@
 // tells what the format cannot: that a number was damaged.
 #include <fenestra/base/version.hpp>
 #include <fenestra/io/safetensors.hpp>
+#include <fenestra/nn/checksum.hpp>
 #include <fenestra/nn/trainer_state.hpp>
 #include <fenestra/nn/words.hpp>
 
-#include <bit>
 #include <charconv>
-#include <cstring>
 #include <system_error>
 
 namespace fenestra::nn {
@@ -23,40 +22,8 @@ const std::string kChecksum = kPrefix + "checksum";
 const std::string kOptimiser = "optimiser.";
 const std::string kAverage = "optimiser.average.";
 
-// --- The checksum ------------------------------------------------------------------------------
-
-/// Every step is a bijection of the state and of the word, so that a change of one word, and of
-/// nothing else, is always seen.
-class Checksum {
- public:
-  void add(std::uint64_t word) { state_ = std::rotl((state_ ^ word) * 0x9E3779B97F4A7C15ULL, 29); }
-  void add(const void* bytes, std::size_t count) {
-    const char* at = static_cast<const char*>(bytes);
-    for (; count >= 8; count -= 8, at += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, at, 8);
-      add(word);
-    }
-    std::uint64_t rest = 0;
-    std::memcpy(&rest, at, count);
-    add(rest);
-  }
-  void add(const std::string& text) {
-    add(text.size());
-    add(text.data(), text.size());
-  }
-  std::string text() const {
-    char digits[17] = {};
-    std::to_chars(digits, digits + 16, state_, 16);
-    return digits;
-  }
-
- private:
-  std::uint64_t state_ = 0x243F6A8885A308D3ULL;
-};
-
 std::string checksum_of(const io::TensorMap& tensors, const io::Metadata& metadata) {
-  Checksum sum;
+  detail::Checksum sum;
   for (const auto& [name, tensor] : tensors) {
     sum.add(name);
     std::visit(
@@ -179,6 +146,9 @@ void keep_previous(const std::filesystem::path& path) {
 template <KernelScalar T>
 void TrainerCore<T>::save(const std::filesystem::path& path) const {
   const State& s = *state_;
+  if (!s.writes()) {
+    return;
+  }
   io::TensorMap tensors;
   std::vector<std::string> names;
   for (const Slot<T>& slot : s.slots()) {
@@ -218,6 +188,9 @@ void TrainerCore<T>::save(const std::filesystem::path& path) const {
   say_number("average", s.options.average);
   say("average_steps", std::to_string(s.average ? s.average->steps() : 0));
   say("seed", std::to_string(s.options.seed));
+  if (s.options.leaf > 0) {
+    say("leaf", std::to_string(s.options.leaf));
+  }
   say("step", std::to_string(s.steps));
   say("epoch", std::to_string(s.cursor.epoch));
   say("next", std::to_string(s.cursor.next));
@@ -290,6 +263,7 @@ std::filesystem::path TrainerCore<T>::resume(const std::filesystem::path& path) 
   options.clip_value = number("clip_value");
   options.average = number("average");
   options.seed = number_of<std::uint64_t>(taken, metadata, "seed");
+  options.leaf = metadata.contains(kPrefix + "leaf") ? count("leaf") : 0;
   const Schedule resolved = Schedule::parse(text_of(taken, metadata, "resolved_schedule"));
   const Index steps = count("step");
   const Cursor cursor{count("epoch"), count("next")};

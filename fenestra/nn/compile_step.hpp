@@ -127,7 +127,7 @@ Program<T> compile_step(const Update& update, const F& f, const Args&... args) {
   detail::build_graph(arguments, f, args...);
   const graph::Graph& loss = arguments.builder().graph();
   std::vector<graph::NodeId> parameters;
-  for (const graph::NodeId id : loss.given()) {
+  for (const graph::NodeId id : loss.arguments()) {
     if (loss.node(id).kind == graph::NodeKind::parameter) {
       parameters.push_back(id);
     }

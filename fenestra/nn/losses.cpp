@@ -5,6 +5,7 @@
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace fenestra::nn {
@@ -157,16 +158,11 @@ template <KernelScalar T>
 Loss<T> Loss<T>::make(std::string_view text) {
   const detail::Words words = detail::parse_words("loss", text);
   Loss loss;
-  std::string known;
-  for (const std::string& name : loss_names()) {
-    known += (known.empty() ? "" : ", ") + name;
-    if (name == words.name) {
-      loss.name_ = name;
-    }
+  const std::vector<std::string> names = loss_names();
+  if (std::find(names.begin(), names.end(), words.name) == names.end()) {
+    detail::throw_unknown("loss", text, words.name, names);
   }
-  if (loss.name_.empty()) {
-    detail::throw_words("loss", text, "no loss \"" + words.name + "\"", "one of " + known);
-  }
+  loss.name_ = words.name;
   const std::string option = loss.name_ == "cross-entropy" ? "smoothing"
                              : loss.name_ == "huber"       ? "delta"
                              : loss.name_ == "focal"       ? "gamma"

@@ -64,8 +64,9 @@ double mean_over_labels(const F& f) {
   return static_cast<double>(total / (kN * kK));
 }
 
-// Numbers of a few units through a few dozen roundings.
-constexpr double kBound = 1e-14;
+// Exponentials and logarithms of numbers below 4, and means over classes and labels: fewer than 32
+// roundings. The expected numbers are of long double.
+constexpr double kBound = 32 * 0x1p-53 * 4;
 
 TEST(Losses, SmoothedLabelsAreSpreadOverAllClasses) {
   const double s = 0.1;

@@ -1,6 +1,8 @@
 // Figures of classifiers, counted.
+#include <fenestra/base/error.hpp>
 #include <fenestra/base/text.hpp>
 #include <fenestra/nn/metrics.hpp>
+#include <fenestra/spec/scalar.hpp>
 
 #include <cmath>
 #include <limits>
@@ -133,6 +135,18 @@ void ConfusionMatrix::add(const Tensor<Index>& predicted, const Tensor<Index>& l
   Index* const counts = counts_.mutable_data();
   for (Index i = 0; i < labels.size(); ++i) {
     ++counts[labels[i] * classes() + predicted[i]];
+  }
+}
+
+void ConfusionMatrix::add_counts(const Tensor<Index>& counts) {
+  if (counts.shape() != counts_.shape()) {
+    throw Error(ErrorCode::shape_mismatch,
+                "confusion matrix: counts = " + to_string(counts.shape()) + ", needed " +
+                    to_string(counts_.shape()) + "\n  fix: those of as many classes");
+  }
+  Index* const out = counts_.mutable_data();
+  for (Index i = 0; i < counts.size(); ++i) {
+    out[i] += counts[i];
   }
 }
 

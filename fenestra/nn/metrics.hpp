@@ -4,7 +4,6 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
-#include <fenestra/nn/accuracy.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <string>
@@ -29,6 +28,9 @@ class FENESTRA_API ConfusionMatrix {
   template <KernelScalar T>
   void add(const Tensor<T>& scores, const Tensor<Index>& labels);
   void add(const Tensor<Index>& predicted, const Tensor<Index>& labels);
+
+  /// What another matrix counted, (label, predicted).
+  void add_counts(const Tensor<Index>& counts);
 
   Index classes() const { return counts_.shape()[0]; }
   /// (label, predicted)

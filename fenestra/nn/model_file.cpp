@@ -1,7 +1,10 @@
 // The metadata of model files, and the check of their tensors.
 #include <fenestra/base/version.hpp>
 #include <fenestra/nn/model_file.hpp>
+#include <fenestra/nn/model_info.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <map>
 #include <utility>
 
@@ -35,6 +38,74 @@ Description::List list_at(const Description& from,
         file, "\"" + std::string(name) + "\" of " + std::string(key) + " is not a list", "a list");
   }
   return *field->list();
+}
+
+std::string count_text(double count) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof text, count).ptr);
+}
+
+/// A number of a description, 1 where there is none.
+double factor(const Description& layer, std::string_view name) {
+  const Description* field = layer.find(name);
+  return field != nullptr && field->number() != nullptr ? *field->number() : 1;
+}
+
+double product(const Description::List& list) {
+  double all = 1;
+  for (const Description& item : list) {
+    all *= item.number() != nullptr ? *item.number() : 1;
+  }
+  return all;
+}
+
+/// Numbers that the layer needs memory for, and all that it is made of; at least nearly so. In
+/// floating point, which has no overflow.
+double numbers_of(const Description& layer) {
+  double count = 0;
+  const Description* shape = layer.find("shape");
+  if (layer.find("out") != nullptr) {
+    count = factor(layer, "in") * factor(layer, "out") / std::max(1.0, factor(layer, "groups"));
+    const Description* kernel = layer.find("kernel");
+    if (kernel != nullptr && kernel->list() != nullptr) {
+      count *= product(*kernel->list());
+    } else {
+      count *= factor(layer, "kernel") * factor(layer, "kernel");  // of two axes
+    }
+  } else if (layer.find("channels") != nullptr) {
+    count = factor(layer, "channels") * factor(layer, "squeezed");
+  } else if (shape != nullptr && shape->list() != nullptr) {
+    count = product(*shape->list());
+  }
+  for (const auto& [name, field] : *layer.fields()) {
+    if (field.fields() != nullptr) {
+      count += numbers_of(field);
+    }
+    for (const Description& part : field.list() != nullptr ? *field.list() : Description::List{}) {
+      count += part.fields() != nullptr ? numbers_of(part) : 0;
+    }
+  }
+  return count;
+}
+
+/// Before anything is built: a few bytes of text can ask for more memory than there is. What has no
+/// tensors in a file (a norm without scale and shift) is counted too, hence the margin.
+void require_numbers(const Description& architecture,
+                     const io::SafetensorsReader& reader,
+                     const std::string& file) {
+  constexpr double kMargin = 1 << 20;
+  double stored = 0;
+  for (const io::SafetensorsEntry& entry : reader.entries()) {
+    stored += static_cast<double>(entry.shape.elements().value_or(0));
+  }
+  const double needed = architecture.fields() != nullptr ? numbers_of(architecture) : 0;
+  // Written so that what is no number is refused.
+  if (!(needed <= 2 * stored + kMargin)) {
+    refuse(file,
+           std::string(kArchitectureKey) + " has layers with " + count_text(needed) +
+               " numbers, the tensors have " + count_text(stored),
+           "the file as it was saved");
+  }
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -77,8 +148,12 @@ void write_model(const std::filesystem::path& path,
 }
 
 ModelInfo read_info(const io::SafetensorsReader& reader, const std::string& file) {
+  return info_from(reader.metadata(), file);
+}
+
+ModelInfo info_from(const io::Metadata& metadata, const std::string& file) {
   ModelInfo info;
-  for (const auto& [key, value] : reader.metadata()) {
+  for (const auto& [key, value] : metadata) {
     if (key == kFormatKey) {
       if (value != kFormat) {
         refuse(file,
@@ -114,7 +189,9 @@ Description read_architecture(const io::SafetensorsReader& reader, const std::st
         "has weights, but does not say of which layers (no " + std::string(kArchitectureKey) + ")",
         "load_weights into a model of the program, or save a model of the library's layers");
   }
-  return Description::parse(found->second);
+  Description architecture = Description::parse(found->second);
+  require_numbers(architecture, reader, file);
+  return architecture;
 }
 
 void require_tensors(const io::SafetensorsReader& reader,

@@ -120,6 +120,29 @@ TEST_F(ModelFiles, ThatDoNotFitAreRefusedWithAllTheirNames) {
   expect_equal_numbers(before, other);  // nothing was changed
 }
 
+TEST_F(ModelFiles, ThatAskForMoreMemoryThanTheyHoldNumbersAreRefusedBeforeItIsTaken) {
+  for (const char* architecture :
+       {R"({"layer": "conv", "in": 3000000, "out": 3000000, "kernel": 5})",
+        R"({"layer": "conv", "in": 1, "out": 1, "kernel": [1000000, 1000000, 1000000]})",
+        R"({"layer": "linear", "in": 1e300, "out": 1e300})",
+        R"({"layer": "batch_norm", "channels": 900000000000})",
+        R"({"layer": "layer_norm", "shape": [4000000, 4000000]})",
+        R"({"layer": "residual", "body": {"layer": "sequential", "layers": [
+            {"layer": "squeeze_excite", "channels": 4000000, "squeezed": 4000000}]}})"}) {
+    io::save_safetensors(path("huge"),
+                         io::TensorMap{},
+                         {{"fenestra.format", "1"}, {"fenestra.architecture", architecture}});
+    try {
+      load_model<float>(path("huge"));
+      ADD_FAILURE() << architecture;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_file) << error.what();
+      EXPECT_NE(std::string(error.what()).find("the tensors have 0"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST_F(ModelFiles, WithBadMetadataAreRefused) {
   const auto load_with = [&](const char* key, const char* value) {
     io::Metadata metadata{{"fenestra.format", "1"},

@@ -1,5 +1,9 @@
-// Optimisers on trees of tensors (see engine/tree.hpp): stochastic gradient descent, Adam, AdamW,
-// RMSprop, Lion, LAMB. Any of them behind one type: any_optimiser.hpp.
+// Optimisers on trees of tensors (see engine/tree.hpp), models made of layers among them:
+// stochastic gradient descent, Adam, AdamW, RMSprop, Lion, LAMB. Any of them behind one type:
+// any_optimiser.hpp.
+//
+//   const auto [loss, gradients] = value_and_grad(f, model);
+//   optimiser.step(model, gradients);
 //
 // `step` changes the parameters in place; a parameter that shares its storage (with a tape that
 // still lives, say) gets storage of its own first; a step that throws has changed nothing. The
@@ -11,6 +15,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/engine/tree.hpp>
+#include <fenestra/engine/value.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <algorithm>
@@ -20,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -123,6 +129,25 @@ inline void require_decay(std::string_view optimiser, double decay) {
       optimiser, "weight_decay", decay, std::isfinite(decay) && decay >= 0, "weight_decay >= 0");
 }
 
+/// The numbers of a value in a tree, which may be a tensor itself.
+template <class T, class V>
+auto& numbers_of(std::string_view optimiser, V& value) {
+  if constexpr (std::is_same_v<std::remove_const_t<V>, Value<T>>) {
+    if (value.level() != 0) {
+      throw Error(std::string(optimiser),
+                  {.code = ErrorCode::foreign_variable, .argument = Argument::w},
+                  std::string(optimiser) + ": a value " + to_string(value.shape()) +
+                      " belongs to a transform, a tape or a compiled function\n  fix: step outside "
+                      "of it; in a program, compile_step");
+    }
+    return value.plain();
+  } else {
+    static_assert(std::is_same_v<std::remove_const_t<V>, Tensor<T>>,
+                  "fenestra: parameters and gradients have the optimiser's scalar");
+    return value;
+  }
+}
+
 /// Parameters to write and gradients to read, matched and checked.
 template <KernelScalar T>
 struct Update {
@@ -130,9 +155,11 @@ struct Update {
   std::vector<Tensor<T>> gradients;
 
   template <class Params, class Grads>
-  Update(std::string_view optimiser, Params& params, const Grads& grads)
-      : gradients(tree_flatten(grads)) {
-    for_each_tensor(params, [&](Tensor<T>& value) { parameters.push_back(&value); });
+  Update(std::string_view optimiser, Params& params, const Grads& grads) {
+    for_each_tensor(params,
+                    [&](auto& value) { parameters.push_back(&numbers_of<T>(optimiser, value)); });
+    for_each_tensor(
+        grads, [&](const auto& value) { gradients.push_back(numbers_of<T>(optimiser, value)); });
     require_fit(optimiser);
   }
   Update(std::string_view optimiser,

@@ -1,7 +1,15 @@
 // Optimisers: known steps, the published recurrences in long double, state, trees, errors.
+#include <fenestra/base/key.hpp>
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/engine/transforms.hpp>
+#include <fenestra/nn/any_optimiser.hpp>
+#include <fenestra/nn/initialise_model.hpp>
+#include <fenestra/nn/layers.hpp>
 #include <fenestra/nn/optimiser.hpp>
 #include <fenestra/nn/schedule.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/loss/loss.hpp>
+#include <fenestra/ops/reduce/reduce.hpp>
 
 #include <gtest/gtest.h>
 
@@ -218,6 +226,79 @@ TEST(Optimiser, GradientsAndStateThatDoNotFitAreRefused) {
   EXPECT_EQ(code_of([&] { adam.step(other, other); }), ErrorCode::shape_mismatch);
   std::vector<D> reversed{w[1], w[0]};
   EXPECT_EQ(code_of([&] { adam.step(reversed, reversed); }), ErrorCode::shape_mismatch);
+}
+
+/// A model as users write it: layers, buffers among them.
+struct LayersNet {
+  BasicConv<double> conv{1, 2, {.kernel = 3}};
+  BasicBatchNorm<double> norm{2};
+  std::vector<Layer<double>> head{BasicFlatten<double>(), BasicLinear<double>(8, 3)};
+
+  Value<double> operator()(const Value<double>& x, Pass<double>& pass) const {
+    return head[1](head[0](relu(norm(conv(x), pass)), pass), pass);
+  }
+};
+
+TEST(Optimiser, StepsAModelMadeOfLayersByItsGradients) {
+  LayersNet net;
+  initialise(net, Key(1));
+  D x(Shape{5, 1, 4, 4});
+  double next = 0;
+  for (double& value : x.mutable_values()) {
+    value = std::sin(next += 1);
+  }
+  const Tensor<Index> labels(Shape{5}, {0, 1, 2, 1, 0});
+  Pass<double> pass = Pass<double>::training(Key(2));
+  const auto [loss, gradients] = value_and_grad(
+      [&](const LayersNet& model) { return cross_entropy(model(x, pass), labels); }, net);
+
+  // The same numbers in plain vectors.
+  LayersNet bars = gradients;
+  std::vector<D> weights, plain_bars, buffers;
+  for (const Slot<double>& slot : slots<double>(net)) {
+    (slot.trained ? weights : buffers).push_back(slot.value->tensor());
+  }
+  for (const Slot<double>& slot : slots<double>(bars)) {
+    if (slot.trained) {
+      plain_bars.push_back(slot.value->tensor());
+    }
+  }
+  ASSERT_EQ(weights.size(), 6);
+  ASSERT_EQ(buffers.size(), 2);
+  Adam<double> adam({.rate = 0.1});
+  auto any = Optimiser<double>::make("adam rate=0.1");
+  LayersNet other = net;
+  Adam<double> plain_adam({.rate = 0.1});
+  for (int i = 0; i < 2; ++i) {
+    adam.step(net, gradients);
+    any.step(other, gradients);
+    plain_adam.step(weights, plain_bars);
+  }
+  for (LayersNet* stepped : {&net, &other}) {
+    std::size_t weight = 0, buffer = 0;
+    for (const Slot<double>& slot : slots<double>(*stepped)) {
+      EXPECT_EQ(slot.value->tensor(), slot.trained ? weights[weight++] : buffers[buffer++])
+          << slot.name;
+    }
+  }
+  EXPECT_EQ(adam.state().mean.size(), weights.size());
+}
+
+TEST(Optimiser, AModelInsideOfATransformIsNotStepped) {
+  BasicLinear<double> net(2, 2);
+  Sgd<double> sgd;
+  const D x(Shape{1, 2}, 1.0);
+  const auto steps_inside = [&] {
+    grad(
+        [&](const BasicLinear<double>& model) {
+          BasicLinear<double> copy = model;
+          sgd.step(copy, net);
+          return sum(model(x));
+        },
+        net);
+  };
+  EXPECT_EQ(code_of(steps_inside), ErrorCode::foreign_variable);
+  EXPECT_EQ(code_of([&] { sgd.step(net, BasicLinear<double>(2, 3)); }), ErrorCode::shape_mismatch);
 }
 
 TEST(Optimiser, OptionsOutsideTheirRangeAreRefused) {

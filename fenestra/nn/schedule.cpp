@@ -61,18 +61,16 @@ void require(std::string_view text, const char* key, double value, bool fits, co
 Schedule Schedule::parse(std::string_view text) {
   const detail::Words words = detail::parse_words("schedule", text);
   Schedule s;
-  bool found = false;
-  std::string names;
-  for (const auto& [kind, name] : kKinds) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
-    if (words.name == name) {
-      s.kind_ = kind;
-      found = true;
+  const auto found = std::find_if(
+      kKinds.begin(), kKinds.end(), [&](const auto& known) { return words.name == known.second; });
+  if (found == kKinds.end()) {
+    std::vector<std::string_view> names;
+    for (const auto& [kind, name] : kKinds) {
+      names.emplace_back(name);
     }
+    detail::throw_unknown("schedule", text, words.name, names);
   }
-  if (!found) {
-    detail::throw_words("schedule", text, "no schedule \"" + words.name + "\"", "one of " + names);
-  }
+  s.kind_ = found->first;
   const bool cycles = s.kind_ == Kind::one_cycle;
   const bool falls = s.kind_ == Kind::cosine || s.kind_ == Kind::linear;
   const bool steps_down = s.kind_ == Kind::step;

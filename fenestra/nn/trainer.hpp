@@ -14,11 +14,15 @@
 // A checkpoint is one file: the model, and all that a run needs to go on. A run that is killed at
 // any moment and resumed ends with the same bits as one that was not. A step that throws has
 // changed nothing. One trainer belongs to one thread at a time.
+//
+// Several processes train together where options name a communicator and a leaf; the result is that
+// of one process with the same leaf. Read on: docs/guide/many-processes.md.
 #pragma once
 
 #include <fenestra/nn/description.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 
+#include <concepts>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -35,8 +39,11 @@ class Trainer {
 
   explicit Trainer(Model model, const TrainerOptions& options = {})
       : Trainer(std::move(model), LossFunction<T>(), options) {}
-  /// With a loss of one's own.
-  Trainer(Model model, LossFunction<T> loss, const TrainerOptions& options = {})
+  /// With a loss of one's own, a LossFunction<T>. A template, so that options in braces are no
+  /// candidate for it: clang takes them for a function.
+  template <class F>
+    requires std::convertible_to<F, LossFunction<T>>
+  Trainer(Model model, F loss, const TrainerOptions& options = {})
       : model_(std::make_unique<Model>(std::move(model))),
         core_({.slots = [model = model_.get()] { return slots<T>(*model); },
                .forward =
@@ -56,7 +63,11 @@ class Trainer {
   /// What the model says in inference, with averaged weights where an average is kept.
   Tensor<T> predict(const Tensor<T>& x) { return core_.predict(x); }
   /// Of one epoch of the loader, from its start, in inference as by `predict`.
-  Evaluation evaluate(Loader<T>& loader) { return core_.evaluate(loader); }
+  /// `go_on` is asked after each batch, or when each of several ranks has had one; false on any of
+  /// them ends it there, with the samples so far.
+  Evaluation evaluate(Loader<T>& loader, const std::function<bool()>& go_on = {}) {
+    return core_.evaluate(loader, go_on);
+  }
   /// Trains until `epochs` are done, from where the cursor is: a trainer that was resumed goes on
   /// in the middle of its epoch.
   FitResult fit(Loader<T>& loader, Index epochs, const FitOptions<T>& options = {}) {
@@ -64,7 +75,7 @@ class Trainer {
   }
 
   /// Writes a checkpoint; the one that was there becomes PATH.previous. Whatever happens, one of
-  /// them is whole.
+  /// them is whole. Of several ranks the first one writes, and `save` does nothing on the others.
   void save(const std::filesystem::path& path) const { core_.save(path); }
   /// Takes all of a checkpoint: weights, buffers, and the optimiser, schedule, loss, seed and
   /// cursor of its run, whatever this trainer was made with. Where PATH is missing or damaged it

@@ -2,8 +2,11 @@
 #include <fenestra/nn/trainer_core.hpp>
 #include <fenestra/nn/trainer_state.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 namespace fenestra::nn {
 
@@ -55,6 +58,67 @@ Tensor<Index> said_classes(const Tensor<T>& scores) {
   return classes;
 }
 
+/// A part of each batch, for as long as it lives.
+template <class T>
+class ShareScope {
+ public:
+  ShareScope(Loader<T>& loader, SharePredicate wants) : loader_(loader), is_set_(wants != nullptr) {
+    if (is_set_) {
+      loader_.set_share(std::move(wants));
+    }
+  }
+  ~ShareScope() {
+    if (is_set_) {
+      loader_.set_share({});
+    }
+  }
+  ShareScope(const ShareScope&) = delete;
+  ShareScope& operator=(const ShareScope&) = delete;
+
+ private:
+  Loader<T>& loader_;
+  bool is_set_;
+};
+
+int rank_of_batch(std::size_t number, int ranks) {
+  return static_cast<int>(number % static_cast<std::size_t>(ranks));
+}
+
+/// What the ranks found in their batches: losses in the order of the batches, and all counts.
+void join_evaluations(ranks::Communicator& communicator,
+                      std::vector<double>& losses,
+                      Evaluation& result) {
+  std::vector<std::int64_t> said{result.confusion ? result.confusion->classes() : 0,
+                                 result.per_cell ? 1 : 0};
+  for (const double loss : losses) {
+    said.push_back(std::bit_cast<std::int64_t>(loss));
+  }
+  if (result.confusion) {
+    const Tensor<Index>& counts = result.confusion->counts();
+    said.insert(said.end(), counts.data(), counts.data() + counts.size());
+  }
+  result.confusion.reset();
+  const auto parts = ranks::all_gather(communicator, std::as_bytes(std::span(said)));
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    std::vector<std::int64_t> words(parts[rank].size() / sizeof(std::int64_t));
+    std::memcpy(words.data(), parts[rank].data(), parts[rank].size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      if (rank_of_batch(i, communicator.size()) == static_cast<int>(rank)) {
+        losses[i] = std::bit_cast<double>(words[2 + i]);
+      }
+    }
+    if (const Index classes = words[0]; classes > 0) {
+      Tensor<Index> counts(Shape{classes, classes});
+      std::copy_n(words.data() + 2 + losses.size(), counts.size(), counts.mutable_data());
+      if (!result.confusion) {
+        result.confusion.emplace(classes);
+      }
+      result.confusion->add_counts(counts);
+      result.per_cell = words[1] != 0;
+    }
+  }
+}
+
 }  // namespace
 
 double Evaluation::score() const {
@@ -78,6 +142,14 @@ void TrainerCore<T>::State::configure(const TrainerOptions& said) {
                  "clip_value >= 0");
   require_option(
       "average", said.average, said.average >= 0 && said.average < 1, "0 <= average < 1");
+  require_option("leaf", static_cast<double>(said.leaf), said.leaf >= 0, "leaf >= 0");
+  if (said.communicator && said.communicator->size() > 1 && said.leaf == 0) {
+    throw Error(ErrorCode::invalid_extent,
+                "trainer: " + std::to_string(said.communicator->size()) +
+                    " ranks and no leaf, so that results would depend on the number of ranks\n"
+                    "  fix: leaf = 8, or any number of samples, for every number of ranks the "
+                    "same");
+  }
   std::optional<Loss<T>> new_loss;
   if (!own_loss) {
     new_loss = Loss<T>::make(said.loss);
@@ -151,6 +223,36 @@ detail::BatchView<T> TrainerCore<T>::State::view(const Batch<T>& batch, Tensor<T
 }
 
 template <KernelScalar T>
+detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
+                                             const Batch<T>& batch,
+                                             const Key& key) {
+  Tensor<T> numbers;
+  const detail::BatchView<T> seen = view(batch, numbers);
+  detail::Found<T> found;
+  if (options.compiled) {
+    auto* program = step_programs.find([&](const auto& known) { return known.fits(seen); });
+    found.traced = program == nullptr;
+    if (program == nullptr) {
+      program = step_programs.add(parts, loss, std::span<const Slot<T>>(all), seen);
+    }
+    found.findings = &program->run(all, seen, key);
+  } else {
+    eager = detail::step_eagerly<T>(parts, loss, all, seen, key);
+    found.findings = &eager;
+  }
+  found.loss = found.findings->loss();
+  const Tensor<T>& scores = found.findings->scores();
+  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
+    const Tensor<Index> said = said_classes(scores);
+    found.labels = batch.labels.size();
+    for (Index i = 0; i < said.size(); ++i) {
+      found.correct += said[i] == batch.labels[i] ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+template <KernelScalar T>
 Tensor<T> TrainerCore<T>::State::infer(const std::vector<Slot<T>>& all, const Tensor<T>& x) {
   if (!options.compiled) {
     Pass<T> pass = Pass<T>::inference();
@@ -161,6 +263,31 @@ Tensor<T> TrainerCore<T>::State::infer(const std::vector<Slot<T>>& all, const Te
     program = inference_programs.add(parts, std::span<const Slot<T>>(all), x.shape());
   }
   return program->run(all, x);
+}
+
+template <KernelScalar T>
+SharePredicate TrainerCore<T>::State::share_of_samples() const {
+  if (!has_ranks()) {
+    return {};
+  }
+  return [rank = options.communicator->rank(),
+          ranks = options.communicator->size(),
+          leaf = options.leaf](const Cursor&, Index place, Index samples) {
+    const detail::RankShare own = detail::share_of(rank, ranks, samples, leaf);
+    return own.begin <= place && place < own.end;
+  };
+}
+
+template <KernelScalar T>
+SharePredicate TrainerCore<T>::State::share_of_batches(const Loader<T>& loader) const {
+  if (!has_ranks()) {
+    return {};
+  }
+  return [rank = options.communicator->rank(),
+          ranks = options.communicator->size(),
+          size = loader.options().batch](const Cursor& batch, Index, Index) {
+    return rank_of_batch(static_cast<std::size_t>(batch.next / size), ranks) == rank;
+  };
 }
 
 // --- The trainer -------------------------------------------------------------------------------
@@ -185,33 +312,27 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
                     .samples = batch.inputs.rank() > 0 ? batch.inputs.shape()[0] : 0};
   result.rate = s.rate * s.resolved(s.steps);
   const std::vector<Slot<T>> all = s.slots();
-  Tensor<T> numbers;
-  const detail::BatchView<T> view = s.view(batch, numbers);
   const Key key = Key(s.options.seed).fold("masks").fold(static_cast<std::uint64_t>(s.steps));
 
-  detail::StepFindings<T> eager;
-  detail::StepFindings<T>* found = &eager;
-  if (s.options.compiled) {
-    auto* program = s.step_programs.find([&](const auto& known) { return known.fits(view); });
-    result.traced = program == nullptr;
-    if (program == nullptr) {
-      program = s.step_programs.add(s.parts, s.loss, std::span<const Slot<T>>(all), view);
-    }
-    found = &program->run(all, view, key);
+  detail::Found<T> found;
+  if (s.options.leaf == 0) {
+    found = s.find(all, batch, key);
   } else {
-    eager = detail::step_eagerly<T>(s.parts, s.loss, all, view, key);
+    found = s.leaf_steps.run(
+        batch,
+        {.leaf = s.options.leaf,
+         .communicator = s.options.communicator.get(),
+         .slots = all,
+         .step = s.steps,
+         .key = key},
+        [&](const Batch<T>& leaf, const Key& leaf_key) { return s.find(all, leaf, leaf_key); });
   }
-
-  result.loss = found->loss();
-  const Tensor<T>& scores = found->scores();
-  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
-    const Tensor<Index> said = said_classes(scores);
-    result.labels = batch.labels.size();
-    for (Index i = 0; i < said.size(); ++i) {
-      result.correct += said[i] == batch.labels[i] ? 1 : 0;
-    }
-  }
-  const std::span<Tensor<T>> gradients = found->gradients();
+  result.loss = found.loss;
+  result.labels = found.labels;
+  result.correct = found.correct;
+  result.traced = found.traced;
+  detail::StepFindings<T>& findings = *found.findings;
+  const std::span<Tensor<T>> gradients = findings.gradients();
   if (s.options.clip_value > 0) {
     clip_by_value<T>(gradients, s.options.clip_value);
   }
@@ -231,9 +352,9 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
   s.optimiser.step(std::span<Tensor<T>* const>(parameters),
                    std::span<const Tensor<T>>(gradients.data(), gradients.size()));
   // From here on nothing throws.
-  const std::span<Tensor<T>> buffers = found->buffer_values();
+  const std::span<Tensor<T>> buffers = findings.buffer_values();
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    std::swap(all[found->buffers[i]].value->plain(), buffers[i]);
+    std::swap(all[findings.buffers[i]].value->plain(), buffers[i]);
   }
   ++s.steps;
   if (s.average) {
@@ -251,18 +372,21 @@ Tensor<T> TrainerCore<T>::predict(const Tensor<T>& x) {
 }
 
 template <KernelScalar T>
-Evaluation TrainerCore<T>::evaluate(Loader<T>& loader) {
+Evaluation TrainerCore<T>::evaluate(Loader<T>& loader, const std::function<bool()>& go_on) {
   const Clock clock;
   State& s = *state_;
   const std::vector<Slot<T>> all = s.slots();
   const detail::AverageScope<T> scope(all, s.average ? &s.average->values() : nullptr);
   Evaluation result;
-  double loss = 0;
+  std::vector<double> losses;  // of batches, each times its samples
+  const ShareScope<T> share(loader, s.share_of_batches(loader));
   loader.seek({});
-  while (const std::optional<Batch<T>> batch = loader.next()) {
+  const std::size_t count =
+      s.has_ranks() ? static_cast<std::size_t>(s.options.communicator->size()) : 1;
+  const auto evaluate_batch = [&](const Batch<T>& batch) {
     Tensor<T> numbers;
-    const detail::BatchView<T> view = s.view(*batch, numbers);
-    const Tensor<T> scores = s.infer(all, batch->inputs);
+    const detail::BatchView<T> view = s.view(batch, numbers);
+    const Tensor<T> scores = s.infer(all, batch.inputs);
     Target<T> target;
     if (view.labels != nullptr) {
       target.labels = Indices(*view.labels);
@@ -270,19 +394,39 @@ Evaluation TrainerCore<T>::evaluate(Loader<T>& loader) {
     if (view.values != nullptr) {
       target.values = Value<T>(*view.values);
     }
-    const Index samples = batch->inputs.shape()[0];
-    loss += static_cast<double>(s.loss(Value<T>(scores), target).tensor()[0]) *
-            static_cast<double>(samples);
-    result.samples += samples;
-    if (batch->labels.size() > 0 && shape_of_labels(scores.shape()) == batch->labels.shape()) {
+    losses.back() = static_cast<double>(s.loss(Value<T>(scores), target).tensor()[0]) *
+                    static_cast<double>(batch.inputs.shape()[0]);
+    if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
       if (!result.confusion) {
         result.confusion.emplace(std::max<Index>(2, scores.shape()[1]));
         result.per_cell = scores.rank() > 2;
       }
-      result.confusion->add(said_classes(scores), batch->labels);
+      result.confusion->add(said_classes(scores), batch.labels);
+    }
+  };
+  while (const std::optional<Batch<T>> batch = loader.next()) {
+    losses.push_back(0);
+    result.samples += batch->inputs.shape()[0];
+    if (!s.has_ranks() || rank_of_batch(losses.size() - 1, s.options.communicator->size()) ==
+                              s.options.communicator->rank()) {
+      evaluate_batch(*batch);
+    }
+    // Ranks answer together, and only when each has had a batch: they would wait for one another.
+    if (go_on && losses.size() % count == 0) {
+      const bool stops = !go_on();
+      if (s.has_ranks() ? ranks::any(*s.options.communicator, stops) : stops) {
+        break;
+      }
     }
   }
   loader.seek({});
+  if (s.has_ranks()) {
+    join_evaluations(*s.options.communicator, losses, result);
+  }
+  double loss = 0;
+  for (const double part : losses) {
+    loss += part;
+  }
   result.loss = result.samples == 0 ? 0 : loss / static_cast<double>(result.samples);
   result.seconds = clock.seconds();
   return result;
@@ -295,12 +439,24 @@ FitResult TrainerCore<T>::fit(Loader<T>& loader, Index epochs, const FitOptions<
   if (epochs > 0) {
     s.resolved = s.schedule.of_run(epochs * loader.batches_per_epoch(), loader.batches_per_epoch());
   }
+  const ShareScope<T> share(loader, s.share_of_samples());
   loader.seek(s.cursor);
   FitResult result{.best_score = s.best_score};
   const auto save_checkpoint = [&] {
     if (!options.checkpoint.empty()) {
       save(options.checkpoint);
     }
+  };
+  const auto is_told = [&] { return options.stop != nullptr && options.stop->load(); };
+  // Ranks stop together, whoever was told.
+  const auto is_stopped = [&] {
+    return s.has_ranks() ? ranks::any(*s.options.communicator, is_told()) : is_told();
+  };
+  const auto stopped_here = [&] {
+    save_checkpoint();
+    result.end = FitEnd::stopped;
+    result.epochs = s.cursor.epoch;
+    return result;
   };
   while (s.cursor.epoch < epochs) {
     const Clock clock;
@@ -319,14 +475,11 @@ FitResult TrainerCore<T>::fit(Loader<T>& loader, Index epochs, const FitOptions<
         result.epochs = s.cursor.epoch;
         return result;
       }
-      const bool stopped = options.stop != nullptr && options.stop->load();
-      if (stopped || (options.checkpoint_every > 0 && s.steps % options.checkpoint_every == 0)) {
-        save_checkpoint();
+      if (is_stopped()) {
+        return stopped_here();
       }
-      if (stopped) {
-        result.end = FitEnd::stopped;
-        result.epochs = s.cursor.epoch;
-        return result;
+      if (options.checkpoint_every > 0 && s.steps % options.checkpoint_every == 0) {
+        save_checkpoint();
       }
     }
     EpochResult epoch{.epoch = s.cursor.epoch,
@@ -335,8 +488,17 @@ FitResult TrainerCore<T>::fit(Loader<T>& loader, Index epochs, const FitOptions<
                       .correct = s.epoch_correct};
     epoch.loss = s.epoch_samples == 0 ? 0 : s.epoch_loss / static_cast<double>(s.epoch_samples);
     if (options.validation != nullptr) {
-      epoch.validation = evaluate(*options.validation);
+      epoch.validation = evaluate(*options.validation, [&] {
+        if (options.on_validation_batch) {
+          options.on_validation_batch();
+        }
+        return !is_told();
+      });
+      if (is_stopped()) {
+        return stopped_here();  // the cursor stands at the end of the epoch, before its validation
+      }
       if (options.validation == &loader) {
+        loader.set_share(s.share_of_samples());
         loader.seek({s.cursor.epoch + 1, 0});
       }
     }
@@ -366,6 +528,7 @@ template <KernelScalar T>
 void TrainerCore<T>::restart_programs() {
   state_->step_programs.clear();
   state_->inference_programs.clear();
+  state_->leaf_steps.forget();
 }
 
 template <KernelScalar T>

@@ -13,6 +13,7 @@
 #include <fenestra/nn/pass.hpp>
 #include <fenestra/nn/schedule.hpp>
 #include <fenestra/nn/slots.hpp>
+#include <fenestra/ranks/communicator.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -34,6 +35,12 @@ struct TrainerOptions {
   double average = 0;                  ///< decay of the average of weights; 0: none is kept
   std::uint64_t seed = 0;              ///< of the masks
   bool compiled = true;                ///< run programs, one for each shape; else eagerly
+  /// Samples of a leaf: a step is then the mean of the steps of a batch's leaves, each with its own
+  /// statistics, and has the same bits however many ranks there are. 0: the batch is one piece.
+  Index leaf = 0;
+  /// The ranks that train together; null: this process alone. More than one needs a leaf. All of
+  /// them make the same calls on the same batches; each computes its leaves, all have the result.
+  ranks::CommunicatorPtr communicator = {};
 };
 
 struct StepResult {
@@ -81,13 +88,15 @@ enum class FitEnd {
 
 template <class T>
 struct FitOptions {
-  Loader<T>* validation = nullptr;          ///< evaluated after each epoch
-  Index patience = 0;                       ///< epochs without a better score; 0: for ever
-  std::filesystem::path checkpoint = {};    ///< saved after each epoch, and where it is stopped
-  Index checkpoint_every = 0;               ///< also after so many steps; 0: not
-  const std::atomic<bool>* stop = nullptr;  ///< asked after each step; a signal handler may set it
+  Loader<T>* validation = nullptr;        ///< evaluated after each epoch
+  Index patience = 0;                     ///< epochs without a better score; 0: for ever
+  std::filesystem::path checkpoint = {};  ///< saved after each epoch, and where it is stopped
+  Index checkpoint_every = 0;             ///< also after so many steps; 0: not
+  /// Asked after each step, and after each batch of the validation; a signal handler may set it.
+  const std::atomic<bool>* stop = nullptr;
   std::function<void(const StepResult&)> on_step = {};
   std::function<void(const EpochResult&)> on_epoch = {};
+  std::function<void()> on_validation_batch = {};  ///< called after each
 };
 
 struct FitResult {
@@ -119,7 +128,7 @@ class FENESTRA_API TrainerCore {
 
   StepResult step(const Batch<T>& batch);
   Tensor<T> predict(const Tensor<T>& x);
-  Evaluation evaluate(Loader<T>& loader);
+  Evaluation evaluate(Loader<T>& loader, const std::function<bool()>& go_on = {});
   FitResult fit(Loader<T>& loader, Index epochs, const FitOptions<T>& options);
   void save(const std::filesystem::path& path) const;
   std::filesystem::path resume(const std::filesystem::path& path);

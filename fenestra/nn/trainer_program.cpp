@@ -155,22 +155,22 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
   for (const MaskRequest& request : masks_) {
     masks.push_back(draw_mask<T>(key, request));
   }
-  std::vector<Given> given;
-  given.reserve(3 + slots.size() + masks.size());
-  given.emplace_back(*batch.inputs);
+  std::vector<RunArgument> arguments;
+  arguments.reserve(3 + slots.size() + masks.size());
+  arguments.emplace_back(*batch.inputs);
   if (batch.labels != nullptr) {
-    given.emplace_back(*batch.labels);
+    arguments.emplace_back(*batch.labels);
   }
   if (batch.values != nullptr) {
-    given.emplace_back(*batch.values);
+    arguments.emplace_back(*batch.values);
   }
   for (const Slot<T>& slot : slots) {
-    given.emplace_back(std::as_const(*slot.value).plain());
+    arguments.emplace_back(std::as_const(*slot.value).plain());
   }
   for (const Tensor<T>& mask : masks) {
-    given.emplace_back(mask);
+    arguments.emplace_back(mask);
   }
-  program_->run(*context_, given, findings_.results);
+  program_->run(*context_, arguments, findings_.results);
   return findings_;
 }
 
@@ -193,13 +193,13 @@ InferenceProgram<T>::InferenceProgram(const typename TrainerCore<T>::Parts& part
 template <class T>
 Tensor<T> InferenceProgram<T>::run(std::span<const Slot<T>> slots, const Tensor<T>& x) {
   require_plain(slots);
-  std::vector<Given> given;
-  given.reserve(1 + slots.size());
-  given.emplace_back(x);
+  std::vector<RunArgument> arguments;
+  arguments.reserve(1 + slots.size());
+  arguments.emplace_back(x);
   for (const Slot<T>& slot : slots) {
-    given.emplace_back(std::as_const(*slot.value).plain());
+    arguments.emplace_back(std::as_const(*slot.value).plain());
   }
-  return std::move(program_->execute_new(ProgramForm::run, *context_, given)[0]);
+  return std::move(program_->execute_new(ProgramForm::run, *context_, arguments)[0]);
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 // What a trainer holds. Not installed; the inside of trainer_core.hpp.
 #pragma once
 
+#include <fenestra/nn/leaf_step.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
@@ -35,9 +36,11 @@ struct TrainerCore<T>::State {
   Index epoch_correct = 0;
 
   io::Metadata metadata;
+  detail::StepFindings<T> eager;        ///< of the last step without a program
   mutable std::filesystem::path whole;  ///< a file that this trainer wrote or read
   detail::ProgramCache<detail::StepProgram<T>> step_programs;
   detail::ProgramCache<detail::InferenceProgram<T>> inference_programs;
+  detail::LeafSteps<T> leaf_steps;
 
   State(Parts given, const TrainerOptions& said)
       : parts(std::move(given)), optimiser(Optimiser<T>::make(said.optimiser)) {
@@ -57,6 +60,14 @@ struct TrainerCore<T>::State {
   std::vector<Slot<T>> slots() const;
 
   detail::BatchView<T> view(const Batch<T>& batch, Tensor<T>& numbers) const;
+  /// What a step of the batch finds, valid until the next one.
+  detail::Found<T> find(const std::vector<Slot<T>>& all, const Batch<T>& batch, const Key& key);
+  /// What this rank needs of a loader, to train and to evaluate; empty: everything.
+  SharePredicate share_of_samples() const;
+  SharePredicate share_of_batches(const Loader<T>& loader) const;
+  bool has_ranks() const { return options.communicator && options.communicator->size() > 1; }
+  /// Whether this is the rank that writes files.
+  bool writes() const { return !options.communicator || options.communicator->rank() == 0; }
   Tensor<T> infer(const std::vector<Slot<T>>& all, const Tensor<T>& x);
 };
 

@@ -217,6 +217,40 @@ TEST(Trainer, FitStopsWhenToldAndGoesOnWhereItWas) {
   EXPECT_EQ(numbers_of(trainer), numbers_of(unbroken));
 }
 
+TEST(Trainer, AValidationStopsBetweenItsBatchesAndIsDoneAgain) {
+  const TrainerOptions options{.optimiser = "adam rate=0.01", .schedule = "cosine"};
+  Loader<float> loader(test_dataset(64, 2), {.batch = 16, .seed = 3});
+  Loader<float> held_out(test_dataset(40, 4), {.batch = 8, .shuffle = false});
+  Trainer unbroken(TestNet<float>::make(1), options);
+  const FitResult whole = unbroken.fit(loader, 2, {.validation = &held_out});
+
+  Trainer trainer(TestNet<float>::make(1), options);
+  std::atomic<bool> stop = false;
+  Index batches = 0;
+  const FitResult broken = trainer.fit(loader,
+                                       2,
+                                       {.validation = &held_out,
+                                        .stop = &stop,
+                                        .on_epoch = [](const EpochResult&) { ADD_FAILURE(); },
+                                        .on_validation_batch = [&] { stop = ++batches == 2; }});
+  EXPECT_EQ(broken.end, FitEnd::stopped);
+  EXPECT_EQ(broken.epochs, 0);
+  EXPECT_EQ(batches, 2);
+  EXPECT_EQ(trainer.cursor(), (Cursor{0, 64}));
+  std::vector<Index> samples;
+  const FitResult rest =
+      trainer.fit(loader, 2, {.validation = &held_out, .on_epoch = [&](const EpochResult& epoch) {
+                                samples.push_back(epoch.validation->samples);
+                              }});
+  EXPECT_EQ(samples, (std::vector<Index>{40, 40}));
+  EXPECT_EQ(rest.validation->loss, whole.validation->loss);
+  EXPECT_EQ(numbers_of(trainer), numbers_of(unbroken));
+
+  batches = 0;
+  EXPECT_EQ(trainer.evaluate(held_out, [&] { return ++batches < 3; }).samples, 24);
+  EXPECT_EQ(trainer.evaluate(held_out).samples, 40);
+}
+
 TEST(Trainer, FitGoesOnAfterAnEpoch) {
   const TrainerOptions options{.optimiser = "adam rate=0.01"};
   Loader<float> loader(test_dataset(50, 2), {.batch = 16, .seed = 3});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/base/nearest.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -31,6 +32,23 @@ inline std::string number_text(double value) {
   throw Error(
       ErrorCode::bad_problem,
       std::string(what) + ": \"" + std::string(text) + "\": " + problem + "\n  fix: " + fix);
+}
+
+/// For a name that is none of `names`.
+template <class Names>
+[[noreturn]] void throw_unknown(std::string_view what,
+                                std::string_view text,
+                                std::string_view name,
+                                const Names& names) {
+  std::string known;
+  for (const std::string_view one : names) {
+    known += (known.empty() ? "" : ", ") + std::string(one);
+  }
+  throw_words(
+      what,
+      text,
+      "no " + std::string(what) + " \"" + std::string(name) + "\"" + did_you_mean(name, names),
+      "one of " + known);
 }
 
 /// `what` says in messages what the text is of.

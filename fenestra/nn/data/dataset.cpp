@@ -64,6 +64,29 @@ class Arrays final : public Dataset {
   std::shared_ptr<const Tensor<float>> targets_;
 };
 
+class Levels final : public Dataset {
+ public:
+  Levels(DatasetInfo about, Tensor<std::uint8_t> x, Tensor<Index> labels)
+      : Dataset(std::move(about)), x_(std::move(x)), labels_(std::move(labels)) {}
+
+  Index size() const override { return labels_.size(); }
+
+ protected:
+  Sample read(Index i) const override {
+    auto image = Tensor<float>::uninitialised(sample_shape());
+    const Index cells = image.size();
+    std::transform(x_.data() + i * cells,
+                   x_.data() + (i + 1) * cells,
+                   image.mutable_data(),
+                   [](std::uint8_t level) { return static_cast<float>(level) / 255.0F; });
+    return {.image = std::move(image), .label = labels_[i]};
+  }
+
+ private:
+  Tensor<std::uint8_t> x_;
+  Tensor<Index> labels_;
+};
+
 void check_samples(const std::string& name, const Shape& x) {
   if (x.rank() < 2) {
     throw Error(ErrorCode::rank_mismatch,
@@ -99,6 +122,24 @@ std::vector<std::string> named(const std::string& name,
                     "\n  fix: labels from 0 to the number of classes less one");
   }
   return classes;
+}
+
+/// Of samples with one label each, after a look that they fit.
+DatasetInfo labelled_info(const Shape& x,
+                          const Tensor<Index>& labels,
+                          std::vector<std::string> classes,
+                          std::string name) {
+  check_samples(name, x);
+  if (labels.shape() != Shape{x[0]}) {
+    refuse_shape(name + ": x = " + to_string(x) + " has " + std::to_string(x[0]) +
+                     " samples, labels = " + to_string(labels.shape()),
+                 "one label for each sample");
+  }
+  classes = named(name, labels, std::move(classes));
+  return {.name = std::move(name),
+          .task = Task::classification,
+          .sample_shape = without_first(x),
+          .classes = std::move(classes)};
 }
 
 class Subset final : public Dataset {
@@ -198,19 +239,16 @@ DatasetPtr array_dataset(Tensor<float> x,
                          Tensor<Index> labels,
                          std::vector<std::string> classes,
                          std::string name) {
-  check_samples(name, x.shape());
-  if (labels.shape() != Shape{x.shape()[0]}) {
-    refuse_shape(name + ": x = " + to_string(x.shape()) + " has " + std::to_string(x.shape()[0]) +
-                     " samples, labels = " + to_string(labels.shape()),
-                 "one label for each sample");
-  }
-  classes = named(name, labels, std::move(classes));
-  DatasetInfo about{.name = std::move(name),
-                    .task = Task::classification,
-                    .sample_shape = without_first(x.shape()),
-                    .classes = std::move(classes)};
+  DatasetInfo about = labelled_info(x.shape(), labels, std::move(classes), std::move(name));
   return std::make_shared<const Arrays>(
       std::move(about), std::move(x), std::move(labels), Tensor<float>());
+}
+DatasetPtr array_dataset(Tensor<std::uint8_t> x,
+                         Tensor<Index> labels,
+                         std::vector<std::string> classes,
+                         std::string name) {
+  DatasetInfo about = labelled_info(x.shape(), labels, std::move(classes), std::move(name));
+  return std::make_shared<const Levels>(std::move(about), std::move(x), std::move(labels));
 }
 
 DatasetPtr mask_dataset(Tensor<float> x,

@@ -88,6 +88,11 @@ FENESTRA_API DatasetPtr array_dataset(Tensor<float> x,
                                       Tensor<Index> labels,
                                       std::vector<std::string> classes = {},
                                       std::string name = "arrays");
+/// The same of levels, which stay bytes: a sample is made when it is asked for, 0 to 255 as 0 to 1.
+FENESTRA_API DatasetPtr array_dataset(Tensor<std::uint8_t> x,
+                                      Tensor<Index> labels,
+                                      std::vector<std::string> classes = {},
+                                      std::string name = "arrays");
 /// masks (samples, spatial...).
 FENESTRA_API DatasetPtr mask_dataset(Tensor<float> x,
                                      Tensor<Index> masks,

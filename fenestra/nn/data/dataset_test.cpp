@@ -54,6 +54,20 @@ TEST(Dataset, SamplesOutliveTheDatasetAndAreNobodysToChange) {
   EXPECT_EQ(sample.image[1], 4);
 }
 
+TEST(Dataset, LevelsBecomeNumbersWhenAskedFor) {
+  const Tensor<std::uint8_t> x(Shape{2, 1, 2}, {0, 255, 51, 128});
+  const auto data = array_dataset(x, Tensor<Index>(Shape{2}, {1, 0}), {"a", "b"});
+  EXPECT_EQ(data->sample_shape(), (Shape{1, 2}));
+  EXPECT_EQ(data->get(0).image, Tensor<float>(Shape{1, 2}, {0, 1}));
+  EXPECT_EQ(data->get(1).image, Tensor<float>(Shape{1, 2}, {51.0F / 255, 128.0F / 255}));
+  EXPECT_EQ(data->get(0).label, 1);
+  EXPECT_EQ(code_of([&] {
+              array_dataset(x, Tensor<Index>(Shape{2}, {1, 2}), {"a", "b"});
+            }),
+            ErrorCode::invalid_index);
+  EXPECT_EQ(code_of([&] { array_dataset(x, Tensor<Index>(Shape{3})); }), ErrorCode::shape_mismatch);
+}
+
 TEST(Dataset, MasksAndTargets) {
   const Tensor<float> x(Shape{2, 1, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   const auto masks =

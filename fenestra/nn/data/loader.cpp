@@ -62,6 +62,7 @@ struct Loader<T>::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Item> made;
+  std::shared_ptr<const SharePredicate> share;
   Cursor ahead;
   std::uint64_t generation = 0;
   bool wanted = false;
@@ -76,6 +77,13 @@ struct Loader<T>::State {
     if (thread.joinable()) {
       thread.join();
     }
+  }
+
+  /// Drops what was made ahead. Under the mutex.
+  void restart() {
+    made.clear();
+    wanted = false;
+    ++generation;
   }
 
   Index samples_of(const Cursor& at) const {
@@ -132,7 +140,7 @@ struct Loader<T>::State {
   bool resizes_target() const { return moves_target() && options.preprocessing.size.rank() > 0; }
 
   /// A function of the cursor: no batch depends on another, nor on who asks.
-  Item make(const Cursor& at) const {
+  Item make(const Cursor& at, const SharePredicate* wants) const {
     const Index count = samples_of(at);
     if (count == 0) {
       return {};
@@ -153,14 +161,16 @@ struct Loader<T>::State {
     for (Index place = 0; place < count; ++place) {
       const Index i = at.next + place;
       batch.which.push_back(options.shuffle ? order(i) : i);
-      write_sample(batch, place, batch.which.back(), at.epoch);
+      if (wants == nullptr || (*wants)(at, place, count)) {
+        write_sample(batch, place, batch.which.back(), at.epoch);
+      }
     }
     return {.batch = std::move(batch)};
   }
 
-  Item make_or_fail(const Cursor& at) const {
+  Item make_or_fail(const Cursor& at, const SharePredicate* wants) const {
     try {
-      return make(at);
+      return make(at, wants);
     } catch (...) {
       return {.error = std::current_exception()};
     }
@@ -177,8 +187,9 @@ struct Loader<T>::State {
       }
       const Cursor at = ahead;
       const std::uint64_t now = generation;
+      const std::shared_ptr<const SharePredicate> wants = share;
       lock.unlock();
-      Item item = make_or_fail(at);
+      Item item = make_or_fail(at, wants.get());
       lock.lock();
       if (now != generation) {
         continue;
@@ -211,7 +222,7 @@ struct Loader<T>::State {
 
   Item take() {
     if (options.prefetch == 0 || !starts_thread()) {
-      return make_or_fail(cursor);
+      return make_or_fail(cursor, share.get());
     }
     std::unique_lock lock(mutex);
     if (!wanted && made.empty()) {
@@ -317,9 +328,16 @@ void Loader<T>::seek(Cursor cursor) {
   }
   const std::lock_guard lock(state.mutex);
   state.cursor = cursor;
-  state.made.clear();
-  state.wanted = false;
-  ++state.generation;
+  state.restart();
+}
+
+template <class T>
+void Loader<T>::set_share(SharePredicate wants) {
+  State& state = *state_;
+  auto share = wants ? std::make_shared<const SharePredicate>(std::move(wants)) : nullptr;
+  const std::lock_guard lock(state.mutex);
+  state.share = std::move(share);
+  state.restart();
 }
 
 template <class T>

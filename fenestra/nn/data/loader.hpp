@@ -17,6 +17,7 @@
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -52,6 +53,9 @@ struct LoaderOptions {
   Preprocessing preprocessing = {};
 };
 
+/// Whether a sample is needed: by the cursor of its batch, its place in it, and the batch's size.
+using SharePredicate = std::function<bool(const Cursor& batch, Index place, Index samples)>;
+
 /// Used by one thread at a time. The thread that makes batches starts with the first `next`, rests
 /// between epochs, and ends with the loader, after the sample it is at.
 template <class T>
@@ -73,6 +77,9 @@ class FENESTRA_API Loader {
   Cursor cursor() const;
   /// Goes on there. Throws `invalid_index` for a place that no epoch has.
   void seek(Cursor cursor);
+  /// For those who compute a part of each batch: of the others, samples are not made, and hold no
+  /// particular numbers. The shapes of batches stay. Empty: all are made.
+  void set_share(SharePredicate wants);
 
   Index batches_per_epoch() const;
   /// (channels, spatial...) of the inputs, after augmentation and preprocessing.

@@ -281,6 +281,31 @@ TEST(Loader, MakesNoMoreAheadThanAskedForAndRestsBetweenEpochs) {
   EXPECT_EQ(data->reads(), 100);
 }
 
+TEST(Loader, MakesAShareOfEachBatch) {
+  for (const Index prefetch : {0, 3}) {
+    const auto data = std::make_shared<const Watched>(10, 7);
+    Loader<float> loader(data, {.batch = 5, .shuffle = false, .prefetch = prefetch});
+    // The first two of five; the broken one is the third of its batch.
+    loader.set_share(
+        [](const Cursor&, Index place, Index samples) { return place < 2 && samples == 5; });
+    for (const float first : {0.0f, 5.0f}) {
+      const auto batch = loader.next();
+      ASSERT_EQ(batch->inputs.shape(), (Shape{5, 1, 1}));
+      EXPECT_EQ(batch->inputs[0], first);
+      EXPECT_EQ(batch->inputs[1], first + 1);
+      EXPECT_EQ(batch->size(), 5);
+    }
+    EXPECT_FALSE(loader.next());
+    EXPECT_EQ(data->reads(), 4);
+    // By batches, and all of them again, in the middle of an epoch.
+    loader.set_share([](const Cursor& at, Index, Index) { return at.next == 0; });
+    loader.next();
+    EXPECT_EQ(data->reads(), 9);
+    loader.set_share({});
+    EXPECT_THROW(loader.next(), Error);
+  }
+}
+
 TEST(Loader, IsDestroyedAndMovedAtAnyMoment) {
   for (int taken = 0; taken < 20; ++taken) {
     const auto data = std::make_shared<const Watched>(

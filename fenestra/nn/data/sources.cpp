@@ -40,7 +40,8 @@ void scale_levels(Tensor<float>& x, float most, const std::string& name) {
 }
 
 /// (samples, height, width) as (samples, 1, height, width).
-Tensor<float> with_channel(const Tensor<float>& x) {
+template <class T>
+Tensor<T> with_channel(const Tensor<T>& x) {
   return x.reshaped(Shape{x.shape()[0], 1, x.shape()[1], x.shape()[2]});
 }
 
@@ -77,7 +78,7 @@ std::vector<std::string> idx_names(const std::string& part, const std::string& k
 }
 
 struct IdxPart {
-  Tensor<float> x;
+  Tensor<std::uint8_t> x;
   Tensor<Index> labels;
 };
 
@@ -91,12 +92,11 @@ IdxPart read_idx_part(std::string_view dataset, const fs::path& folder, const st
   };
   const fs::path image_file = find(idx_names(part + "-images", "idx3-ubyte"));
   const fs::path label_file = find(idx_names(part + "-labels", "idx1-ubyte"));
-  auto x = io::load_idx<float>(image_file);
+  auto x = io::load_idx<std::uint8_t>(image_file);
   check_rank(image_file, x.shape(), 3, "(samples, height, width)");
   auto labels = io::load_idx<Index>(label_file);
   check_rank(label_file, labels.shape(), 1, "(samples,)");
   check_counts(image_file, x.shape()[0], label_file, labels.size());
-  scale_levels(x, 255, image_file.string());
   return {with_channel(x), std::move(labels)};
 }
 

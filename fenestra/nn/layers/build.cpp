@@ -1,5 +1,7 @@
 // Layers by the names of their kinds: the only list of them.
+#include <fenestra/nn/layer_fields.hpp>
 #include <fenestra/nn/layers.hpp>
+#include <fenestra/nn/layers/fields.hpp>
 
 #include <map>
 #include <string>
@@ -62,6 +64,17 @@ std::vector<std::string> layer_kinds() {
     kinds.emplace_back(kind);
   }
   return kinds;
+}
+
+std::vector<LayerField> layer_fields(std::string_view kind) {
+  Description question = Description::of_layer(kind);
+  question.add(std::string(kWhichFields), true);
+  try {
+    build_layer<float>(question);
+  } catch (const FieldList& answer) {
+    return answer.fields;
+  }
+  return {};
 }
 
 template <class T>

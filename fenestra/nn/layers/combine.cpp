@@ -2,9 +2,9 @@
 #include <fenestra/nn/layers/activation.hpp>
 #include <fenestra/nn/layers/combine.hpp>
 #include <fenestra/nn/layers/fields.hpp>
-#include <fenestra/ops/adaptive_avg_pool/adaptive_avg_pool.hpp>
 #include <fenestra/ops/concat/concat.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/pool/pool.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 
 #include <string>
@@ -57,6 +57,9 @@ Description::List described(const std::vector<Layer<T>>& layers) {
 template <class T>
 std::vector<Layer<T>> built(FieldReader& reader, std::string_view kind) {
   const Description* list = reader.part("layers");
+  if (reader.lists()) {
+    return {};
+  }
   if (list == nullptr || list->list() == nullptr) {
     refuse_list(kind);
   }

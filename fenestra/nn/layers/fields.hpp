@@ -6,12 +6,16 @@
 #pragma once
 
 #include <fenestra/nn/description.hpp>
+#include <fenestra/nn/layer_fields.hpp>
 #include <fenestra/spec/options.hpp>
 
 #include <cmath>
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fenestra::nn {
@@ -154,6 +158,55 @@ inline void from_description(const Description& from, OptionalIndex& to) {
   to = value;
 }
 
+/// See LayerField::type.
+template <class V>
+constexpr std::string_view field_type() {
+  if constexpr (std::is_same_v<V, bool>) {
+    return "flag";
+  } else if constexpr (std::is_same_v<V, double>) {
+    return "number";
+  } else if constexpr (std::is_same_v<V, Index>) {
+    return "whole";
+  } else if constexpr (std::is_same_v<V, OptionalIndex>) {
+    return "optional whole";
+  } else if constexpr (std::is_same_v<V, PerAxis>) {
+    return "axes";
+  } else if constexpr (std::is_same_v<V, Padding>) {
+    return "padding";
+  } else if constexpr (std::is_same_v<V, Shape>) {
+    return "extents";
+  } else if constexpr (std::is_same_v<V, PadCells>) {
+    return "pad cells";
+  } else {
+    static_assert(std::is_same_v<V, std::string>, "fenestra: a field without a name for its type");
+    return "word";
+  }
+}
+
+/// What is there before anybody says it; nothing where the layer finds it out by itself.
+template <class V>
+std::optional<Description> standard_of(const V& value) {
+  if constexpr (std::is_same_v<V, PerAxis>) {
+    return value.is_given() ? std::optional(to_description(value)) : std::nullopt;
+  } else if constexpr (std::is_same_v<V, OptionalIndex>) {
+    return value.given ? std::optional(to_description(value)) : std::nullopt;
+  } else {
+    return to_description(value);
+  }
+}
+
+/// A field of this name in a description asks which fields there are, see `layer_fields`. It is an
+/// error like any other field that nobody knows.
+inline constexpr std::string_view kWhichFields = "";
+
+class FieldList : public Error {
+ public:
+  FieldList(const std::string& what, std::vector<LayerField> list)
+      : Error(ErrorCode::bad_file, what), fields(std::move(list)) {}
+
+  std::vector<LayerField> fields;
+};
+
 // --- The two directions --------------------------------------------------------------------------
 
 /// Adds what differs from `defaults`, field by field in the order of the list.
@@ -179,9 +232,12 @@ class FieldReader {
  public:
   explicit FieldReader(const Description& from) : from_(from) {}
 
+  /// Whether only the list of fields is wanted: nothing is missing then.
+  bool lists() const { return from_.find(kWhichFields) != nullptr; }
+
   template <class V>
   void optional(std::string_view name, V& to) {
-    known_.emplace_back(name);
+    known_.push_back({std::string(name), std::string(field_type<V>()), false, standard_of<V>(to)});
     if (const Description* field = from_.find(name)) {
       try {
         from_description(*field, to);
@@ -196,7 +252,9 @@ class FieldReader {
   V needed(std::string_view name) {
     V value{};
     optional(name, value);
-    if (from_.find(name) == nullptr) {
+    known_.back().needed = true;
+    known_.back().standard.reset();
+    if (from_.find(name) == nullptr && !lists()) {
       throw Error(ErrorCode::bad_file,
                   "layer \"" + from_.kind() + "\": \"" + std::string(name) +
                       "\" is missing\n  fix: give it");
@@ -205,7 +263,7 @@ class FieldReader {
   }
   /// A part that is read by somebody else; null where it is not there.
   const Description* part(std::string_view name) {
-    known_.emplace_back(name);
+    known_.push_back({std::string(name), "part"});
     return from_.find(name);
   }
   template <class Options>
@@ -221,21 +279,21 @@ class FieldReader {
     for (const auto& [name, value] : *from_.fields()) {
       bool is_known = name == "layer";
       std::string all;
-      for (const std::string& known : known_) {
-        is_known = is_known || known == name;
-        all += (all.empty() ? "" : ", ") + known;
+      for (const LayerField& known : known_) {
+        is_known = is_known || known.name == name;
+        all += (all.empty() ? "" : ", ") + known.name;
       }
       if (!is_known) {
-        throw Error(ErrorCode::bad_file,
-                    "layer \"" + from_.kind() + "\": unknown field \"" + name +
-                        "\"\n  fix: " + (all.empty() ? "it has no fields" : "one of " + all));
+        throw FieldList("layer \"" + from_.kind() + "\": unknown field \"" + name +
+                            "\"\n  fix: " + (all.empty() ? "it has no fields" : "one of " + all),
+                        known_);
       }
     }
   }
 
  private:
   const Description& from_;
-  std::vector<std::string> known_;
+  std::vector<LayerField> known_;
 };
 
 template <class Options>

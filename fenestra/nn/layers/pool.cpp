@@ -1,12 +1,7 @@
 // Pooling layers.
 #include <fenestra/nn/layers/fields.hpp>
 #include <fenestra/nn/layers/pool.hpp>
-#include <fenestra/ops/adaptive_avg_pool/adaptive_avg_pool.hpp>
-#include <fenestra/ops/adaptive_max_pool/adaptive_max_pool.hpp>
-#include <fenestra/ops/avg_pool/avg_pool.hpp>
-#include <fenestra/ops/lp_pool/lp_pool.hpp>
-#include <fenestra/ops/max_pool/max_pool.hpp>
-#include <fenestra/ops/smooth_max_pool/smooth_max_pool.hpp>
+#include <fenestra/ops/pool/pool.hpp>
 #include <fenestra/spec/window.hpp>
 
 #include <algorithm>
@@ -98,12 +93,12 @@ Value<T> BasicPool<T, k>::operator()(const Value<T>& x, Pass<T>& pass) const {
             WindowAxis{.kernel = options_.kernel[axis], .dilation = options_.dilation[axis]}.span();
         reach.axes.push_back({static_cast<double>(extent), static_cast<double>(stride[axis])});
       } else {
-        // The largest bin: from floor(o i/n) to ceil((o + 1) i/n).
         const Index in = x.shape()[axis + 2];
         const Index out = y.shape()[axis + 2];
+        const WindowAxis bins = resolve_adaptive(in, out, axis).axis;
         Index extent = 1;
         for (Index o = 0; o < out; ++o) {
-          extent = std::max(extent, ((o + 1) * in + out - 1) / out - o * in / out);
+          extent = std::max(extent, bins.needed_cells({o, o + 1}).count());
         }
         reach.axes.push_back(
             {static_cast<double>(extent), static_cast<double>(in) / static_cast<double>(out)});

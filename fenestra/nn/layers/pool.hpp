@@ -5,11 +5,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/nn/description.hpp>
 #include <fenestra/nn/pass.hpp>
-#include <fenestra/ops/adaptive_max_pool/geometry.hpp>
-#include <fenestra/ops/avg_pool/geometry.hpp>
-#include <fenestra/ops/lp_pool/geometry.hpp>
-#include <fenestra/ops/max_pool/geometry.hpp>
-#include <fenestra/ops/smooth_max_pool/geometry.hpp>
+#include <fenestra/ops/pool/reduction.hpp>
 
 #include <string_view>
 #include <type_traits>

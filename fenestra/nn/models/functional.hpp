@@ -1,17 +1,16 @@
-// Whole networks, written once for any value type: what the bench times, the tests compare and a
-// user starts from. A model is the shapes of its parameters and a forward pass that reads them in
-// that order; training it is `value_and_grad` of a loss, an optimiser and data.
+// Networks without layers, written once for any value type: the shapes of the parameters and a
+// forward pass that reads them in that order. They are what the bench times and tests compare where
+// layers would be in the way; to train and to deploy, take the others of this folder (make.hpp).
 #pragma once
 
 #include <fenestra/nn/initialise.hpp>
-#include <fenestra/ops/adaptive_avg_pool/adaptive_avg_pool.hpp>
 #include <fenestra/ops/concat/concat.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
-#include <fenestra/ops/max_pool/max_pool.hpp>
 #include <fenestra/ops/normalise/normalise.hpp>
+#include <fenestra/ops/pool/pool.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 
 #include <span>

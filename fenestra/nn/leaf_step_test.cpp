@@ -1,0 +1,297 @@
+// Training in leaves: the bits are those of one rank, whatever the number of ranks and threads.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/nn/initialise_model.hpp>
+#include <fenestra/nn/models/make.hpp>
+#include <fenestra/nn/trainer_test.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <mutex>
+
+namespace fenestra::nn {
+namespace {
+
+using ranks::CommunicatorPtr;
+
+const TrainerOptions kHard{.loss = "cross-entropy smoothing=0.1",
+                           .optimiser = "adamw rate=0.01",
+                           .schedule = "cosine",
+                           .clip_norm = 0.5,
+                           .average = 0.9,
+                           .seed = 9,
+                           .leaf = 4};
+
+/// All that a run leaves behind: weights and statistics, averages, losses.
+template <class T>
+struct Trace {
+  std::vector<Tensor<T>> numbers;
+  std::vector<double> losses;
+  std::vector<Index> correct;
+  double score = 0;
+
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+template <class Model>
+using TraceOf = Trace<typename Trainer<Model>::T>;
+
+template <class Model>
+TraceOf<Model> run(const Model& model,
+                   const DatasetPtr& data,
+                   Index batch,
+                   TrainerOptions options,
+                   const CommunicatorPtr& communicator) {
+  using T = typename Trainer<Model>::T;
+  options.communicator = communicator;
+  Trainer trainer(model, options);
+  Loader<T> loader(data, {.batch = batch, .seed = 3, .prefetch = 0});
+  Loader<T> held_out(data, {.batch = 16, .shuffle = false, .prefetch = 0});
+  TraceOf<Model> trace;
+  const FitResult fit =
+      trainer.fit(loader, 2, {.validation = &held_out, .on_step = [&](const StepResult& step) {
+                                trace.losses.push_back(step.loss);
+                                trace.losses.push_back(step.gradient_norm);
+                                trace.correct.push_back(step.correct);
+                              }});
+  trace.numbers = numbers_of(trainer);
+  const Model averaged = trainer.trained();
+  const auto more = numbers_of(Trainer(averaged));
+  trace.numbers.insert(trace.numbers.end(), more.begin(), more.end());
+  trace.score = fit.best_score;
+  return trace;
+}
+
+template <class Model>
+std::vector<TraceOf<Model>> run_on(int ranks,
+                                   const Model& model,
+                                   const DatasetPtr& data,
+                                   Index batch,
+                                   const TrainerOptions& options) {
+  std::vector<TraceOf<Model>> traces(static_cast<std::size_t>(ranks));
+  ranks::run_ranks(ranks, [&](const CommunicatorPtr& communicator) {
+    traces[static_cast<std::size_t>(communicator->rank())] =
+        run(model, data, batch, options, communicator);
+  });
+  return traces;
+}
+
+template <class Model>
+void check_equal(const Model& model,
+                 const DatasetPtr& data,
+                 Index batch,
+                 const TrainerOptions& options,
+                 const std::vector<int>& counts) {
+  const TraceOf<Model> alone = run(model, data, batch, options, nullptr);
+  ASSERT_FALSE(alone.losses.empty());
+  for (const int ranks : counts) {
+    const auto traces = run_on(ranks, model, data, batch, options);
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      EXPECT_TRUE(traces[rank] == alone) << "rank " << rank << " of " << ranks;
+    }
+  }
+}
+
+TEST(Leaves, AnyNumberOfRanksHasTheBitsOfOne) {
+  // Batches of 26 samples, of 7 leaves, the last one of 2; and at the end one of 10.
+  check_equal(TestNet<float>::make(1), test_dataset(62, 2), 26, kHard, {1, 2, 3, 4, 5, 6, 7, 8});
+  check_equal(TestNet<double>::make(1), test_dataset(62, 2), 26, kHard, {3});
+}
+
+TEST(Leaves, EagerStepsHaveTheSameBits) {
+  TrainerOptions options = kHard;
+  options.compiled = false;
+  const auto compiled = run(TestNet<float>::make(1), test_dataset(62, 2), 26, kHard, nullptr);
+  const auto eager = run_on(3, TestNet<float>::make(1), test_dataset(62, 2), 26, options);
+  EXPECT_TRUE(eager[2] == compiled);
+}
+
+TEST(Leaves, ThreadsDoNotMatter) {
+  const int before = threads();
+  std::vector<Trace<float>> traces;
+  for (const int count : {1, 2}) {
+    set_threads(count);
+    for (const int ranks : {1, 3}) {
+      traces.push_back(run_on(ranks, TestNet<float>::make(1), test_dataset(62, 2), 26, kHard)[0]);
+    }
+  }
+  set_threads(before);
+  for (const Trace<float>& trace : traces) {
+    EXPECT_TRUE(trace == traces[0]);
+  }
+}
+
+TEST(Leaves, ReadyNetworksHaveTheBitsOfOne) {
+  for (const char* name : {"lenet", "small_resnet"}) {
+    Layer<float> model = make_model<float>(name, {.classes = 3, .channels = 1, .width = 0.25});
+    initialise(model, Key(4));
+    const Tensor<float> x = test_normal<float>(Shape{11, 1, 28, 28}, Key(5), 1);
+    Tensor<Index> labels(Shape{11});
+    for (Index i = 0; i < 11; ++i) {
+      labels.mutable_data()[i] = i % 3;
+    }
+    check_equal(model, array_dataset(x, labels), 8, kHard, {2, 3});
+  }
+}
+
+TEST(Leaves, ALeafAsLargeAsTheBatchIsThePlainStep) {
+  TrainerOptions plain = kHard;
+  plain.leaf = 0;
+  TrainerOptions large = kHard;
+  large.leaf = 1000;
+  const DatasetPtr data = test_dataset(50, 2);
+  const auto expected = run(TestNet<float>::make(1), data, 16, plain, nullptr);
+  EXPECT_TRUE(run(TestNet<float>::make(1), data, 16, large, nullptr) == expected);
+  EXPECT_TRUE(run_on(2, TestNet<float>::make(1), data, 16, large)[1] == expected);
+}
+
+TEST(Leaves, TheStepIsTheMeanOfTheStepsOfLeaves) {
+  // Without masks and clipping, plain gradient descent moves by the mean of what leaves move by.
+  const TrainerOptions sgd{.optimiser = "sgd rate=1"};
+  TestNet<double> net = TestNet<double>::make(1);
+  net.keep = 1;
+  const Batch<double> whole = test_batch<double>(10, 4);
+  const auto begin = numbers_of(Trainer(net, sgd));
+  std::vector<std::vector<double>> moved(begin.size());
+  double loss = 0;
+  const Index cells = kTestSide * kTestSide;
+  for (const auto& [first, count] : {std::pair<Index, Index>{0, 4}, {4, 4}, {8, 2}}) {
+    Batch<double> part{.inputs = Tensor<double>(Shape{count, 1, kTestSide, kTestSide}),
+                       .labels = Tensor<Index>(Shape{count})};
+    std::copy_n(whole.inputs.data() + first * cells, count * cells, part.inputs.mutable_data());
+    std::copy_n(whole.labels.data() + first, count, part.labels.mutable_data());
+    Trainer trainer(net, sgd);
+    const double share = static_cast<double>(count) / 10;
+    loss += share * trainer.step(part).loss;
+    const auto after = numbers_of(trainer);
+    for (std::size_t k = 0; k < begin.size(); ++k) {
+      moved[k].resize(static_cast<std::size_t>(begin[k].size()));
+      for (Index i = 0; i < begin[k].size(); ++i) {
+        moved[k][static_cast<std::size_t>(i)] += share * (after[k][i] - begin[k][i]);
+      }
+    }
+  }
+  TrainerOptions in_leaves = sgd;
+  in_leaves.leaf = 4;
+  Trainer trainer(net, in_leaves);
+  const StepResult step = trainer.step(whole);
+  EXPECT_EQ(step.samples, 10);
+  EXPECT_EQ(step.labels, 10);
+  // A few roundings of numbers below 8.
+  const double bound = 32 * 8 * std::numeric_limits<double>::epsilon();
+  EXPECT_NEAR(step.loss, loss, bound);
+  const auto after = numbers_of(trainer);
+  for (std::size_t k = 0; k < begin.size(); ++k) {
+    for (Index i = 0; i < begin[k].size(); ++i) {
+      EXPECT_NEAR(after[k][i] - begin[k][i], moved[k][static_cast<std::size_t>(i)], bound);
+    }
+  }
+}
+
+TEST(Leaves, ARunGoesOnWithAnotherNumberOfRanks) {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / "leaves.safetensors";
+  std::filesystem::remove(path);
+  const DatasetPtr data = test_dataset(62, 2);
+  const auto expected = run(TestNet<float>::make(1), data, 26, kHard, nullptr);
+  // Stopped after four steps, in the middle of the second epoch, by one rank alone.
+  ranks::run_ranks(3, [&](const CommunicatorPtr& communicator) {
+    TrainerOptions options = kHard;
+    options.communicator = communicator;
+    Trainer trainer(TestNet<float>::make(1), options);
+    Loader<float> loader(data, {.batch = 26, .seed = 3});
+    std::atomic<bool> stop = false;
+    const FitResult fit = trainer.fit(
+        loader, 2, {.checkpoint = path, .stop = &stop, .on_step = [&](const StepResult& step) {
+                      stop = step.step == 3 && communicator->rank() == 1;
+                    }});
+    EXPECT_EQ(fit.end, FitEnd::stopped);
+    EXPECT_EQ(trainer.steps(), 4);
+  });
+  for (const int count : {1, 2}) {
+    ranks::run_ranks(count, [&](const CommunicatorPtr& communicator) {
+      Trainer trainer(TestNet<float>::make(8), {.leaf = 1, .communicator = communicator});
+      trainer.resume(path);
+      EXPECT_EQ(trainer.options().leaf, 4);
+      Loader<float> loader(data, {.batch = 26, .seed = 3});
+      trainer.fit(loader, 2);
+      const auto numbers = numbers_of(trainer);
+      EXPECT_TRUE(std::equal(numbers.begin(), numbers.end(), expected.numbers.begin()));
+    });
+  }
+}
+
+TEST(Leaves, RanksStopAValidationTogether) {
+  const DatasetPtr data = test_dataset(62, 2);
+  ranks::run_ranks(3, [&](const CommunicatorPtr& communicator) {
+    TrainerOptions options = kHard;
+    options.communicator = communicator;
+    Trainer trainer(TestNet<float>::make(1), options);
+    Loader<float> loader(data, {.batch = 26, .seed = 3});
+    Loader<float> held_out(data, {.batch = 9, .shuffle = false});  // seven batches
+    // Every rank is asked as often as the others, however many batches are its own.
+    int asked = 0;
+    EXPECT_EQ(trainer.evaluate(held_out, [&] { return ++asked > 0; }).samples, 62);
+    EXPECT_EQ(asked, 2);
+    std::atomic<bool> stop = false;
+    const FitOptions<float> told{.validation = &held_out,
+                                 .stop = &stop,
+                                 .on_validation_batch = [&] { stop = communicator->rank() == 2; }};
+    EXPECT_EQ(trainer.fit(loader, 2, told).end, FitEnd::stopped);
+    EXPECT_EQ(trainer.steps(), 3);  // one epoch, whose validation is still to be done
+    EXPECT_EQ(trainer.cursor().epoch, 0);
+  });
+}
+
+TEST(Leaves, BatchesMayBeMadeByHand) {
+  const Batch<float> made = test_batch<float>(6, 4);
+  const Batch<float> by_hand{.inputs = made.inputs, .labels = made.labels};
+  Trainer a(TestNet<float>::make(1), {.leaf = 4});
+  Trainer b(TestNet<float>::make(1), {.leaf = 4});
+  EXPECT_EQ(a.step(made).loss, b.step(by_hand).loss);
+  EXPECT_EQ(numbers_of(a), numbers_of(b));
+  EXPECT_THROW(a.step({.inputs = made.inputs, .labels = Tensor<Index>(Shape{5})}), Error);
+}
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Leaves, RefusesWhatCannotGiveTheBitsOfOne) {
+  EXPECT_THROW(Trainer(TestNet<float>::make(1), {.leaf = -1}), Error);
+  const auto trained = [](const std::function<void(int, TrainerOptions&, Index&, int&)>& change) {
+    return message_of([&] {
+      ranks::run_ranks(2, [&](const CommunicatorPtr& communicator) {
+        TrainerOptions options{.leaf = 4, .communicator = communicator};
+        Index samples = 8;
+        int seed = 1;
+        change(communicator->rank(), options, samples, seed);
+        Trainer trainer(TestNet<float>::make(static_cast<std::uint64_t>(seed)), options);
+        trainer.step(test_batch<float>(samples, 4));
+      });
+    });
+  };
+  EXPECT_EQ(trained([](int, TrainerOptions&, Index&, int&) {}), "");
+  EXPECT_NE(trained([](int, TrainerOptions& o, Index&, int&) { o.leaf = 0; }).find("no leaf"),
+            std::string::npos);
+  EXPECT_NE(trained([](int rank, TrainerOptions& o, Index&, int&) {
+              o.leaf = 4 + rank;
+            }).find("leaf = 5 on rank 1, 4 on rank 0"),
+            std::string::npos);
+  EXPECT_NE(trained([](int rank, TrainerOptions&, Index& samples, int&) {
+              samples += rank;
+            }).find("samples in the batch = 9 on rank 1, 8 on rank 0"),
+            std::string::npos);
+  EXPECT_NE(trained([](int rank, TrainerOptions&, Index&, int& seed) {
+              seed += rank;
+            }).find("checksum of weights"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace fenestra::nn

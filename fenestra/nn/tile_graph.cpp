@@ -1,0 +1,512 @@
+// Networks followed backwards by tiles; see tile_graph.hpp.
+#include <fenestra/engine/operation.hpp>
+#include <fenestra/kernels/candidate.hpp>
+#include <fenestra/nn/tile_graph.hpp>
+#include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/ops/slice/slice.hpp>
+
+#include <deque>
+#include <memory>
+#include <utility>
+
+namespace fenestra::nn::detail {
+
+namespace {
+
+using graph::NodeId;
+using graph::Operation;
+
+/// A tile of an operation on the kernel that the whole operation runs on.
+class OnKernel final : public Operation {
+ public:
+  OnKernel(std::shared_ptr<const Operation> tile, std::string kernel)
+      : tile_(std::move(tile)), kernel_(std::move(kernel)) {}
+
+  std::string_view name() const override { return tile_->name(); }
+  std::string attributes() const override { return tile_->attributes(); }
+  bool equals(const Operation& other) const override {
+    const auto* alike = dynamic_cast<const OnKernel*>(&other);
+    return alike != nullptr && alike->kernel_ == kernel_ && tile_->equals(*alike->tile_);
+  }
+  graph::DataType result_type() const override { return tile_->result_type(); }
+  Shape result_shape(std::span<const Shape> in) const override { return tile_->result_shape(in); }
+  SelectionType workspace() const override { return tile_->workspace(); }
+  bool aliases_input() const override { return tile_->aliases_input(); }
+  bool may_overwrite(int i) const override { return tile_->may_overwrite(i); }
+  bool needs(int i, int what) const override { return tile_->needs(i, what); }
+  std::string layout() const override { return tile_->layout(); }
+  std::optional<Condition> condition(int i) const override { return tile_->condition(i); }
+  Index multiply_adds() const override { return tile_->multiply_adds(); }
+  std::unique_ptr<const graph::Kernel> prepare() const override {
+    const kernels::ForcedKernel forced(kernel_, kernels::IfRefused::run);
+    return tile_->prepare();
+  }
+  void vjp(const std::shared_ptr<graph::Graph>& graph,
+           NodeId node,
+           NodeId y_bar,
+           const std::vector<bool>& needed,
+           std::vector<NodeId>& bars) const override {
+    tile_->vjp(graph, node, y_bar, needed, bars);
+  }
+  NodeId jvp(const std::shared_ptr<graph::Graph>& graph,
+             NodeId node,
+             const std::vector<NodeId>& dots) const override {
+    return tile_->jvp(graph, node, dots);
+  }
+  NodeId sum(const std::shared_ptr<graph::Graph>& graph, NodeId a, NodeId b) const override {
+    return tile_->sum(graph, a, b);
+  }
+
+ private:
+  std::shared_ptr<const Operation> tile_;
+  std::string kernel_;
+};
+
+Index count_of(const std::vector<IndexRange>& atoms) {
+  Index count = 1;
+  for (const IndexRange& range : atoms) {
+    count *= range.count();
+  }
+  return count;
+}
+
+[[noreturn]] void refuse(NodeId node, std::string reason) {
+  throw TileRefusal{node, std::move(reason)};
+}
+
+}  // namespace
+
+template <class T>
+TileGraph<T>::TileGraph(graph::Graph whole) : whole_(std::move(whole)) {
+  const auto size = index(whole_.size());
+  axes_.resize(size);
+  tile_axes_.resize(size);
+  kernels_.resize(size);
+  output_ = whole_.outputs().at(0).node;
+  for (NodeId id = 0; id < whole_.size(); ++id) {
+    const graph::Node& node = whole_.node(id);
+    if (node.kind == graph::NodeKind::input) {
+      input_ = id;
+      for (int axis = 0; axis < node.shape.rank(); ++axis) {
+        axes_[index(id)].push_back({Atom{node.shape[axis], axis >= 2}});
+      }
+    }
+    bool depending = false;
+    for (const NodeId in : node.in) {
+      depending = depending || depends(in);
+    }
+    for (const NodeId data : node.data) {
+      if (depends(data)) {
+        refuse(id, "it reads places that another layer found in the whole picture");
+      }
+    }
+    if (depending) {
+      axes_[index(id)] = node.operation->aliases_input() ? regrouped(id) : followed(id);
+    }
+  }
+}
+
+template <class T>
+std::vector<Shape> TileGraph<T>::input_shapes(const graph::Node& node) const {
+  std::vector<Shape> shapes;
+  for (const NodeId in : node.in) {
+    shapes.push_back(whole_.node(in).shape);
+  }
+  return shapes;
+}
+
+/// The atoms of the first input, dealt to the axes of the result; channels may be parted.
+template <class T>
+std::vector<typename TileGraph<T>::Axis> TileGraph<T>::regrouped(NodeId id) const {
+  const graph::Node& node = whole_.node(id);
+  std::deque<Atom> atoms;
+  for (const Axis& axis : axes_[index(node.in[0])]) {
+    for (const Atom& atom : axis) {
+      if (atom.extent != 1) {
+        atoms.push_back(atom);
+      }
+    }
+  }
+  std::vector<Axis> axes;
+  for (const Index extent : node.shape) {
+    Axis& axis = axes.emplace_back();
+    for (Index left = extent; left > 1;) {
+      if (atoms.empty()) {
+        refuse(id, "it gives the picture other axes");
+      }
+      Atom& atom = atoms.front();
+      if (left % atom.extent == 0) {
+        left /= atom.extent;
+        axis.push_back(atom);
+        atoms.pop_front();
+      } else if (!atom.spatial && atom.extent % left == 0) {
+        axis.push_back({left, false});
+        atom.extent /= left;
+        left = 1;
+      } else {
+        refuse(id, "it gives the picture other axes");
+      }
+    }
+  }
+  return axes;
+}
+
+/// The axes of an operation's result: those of its inputs, where the extents are the same; or cells
+/// of its own.
+template <class T>
+std::vector<typename TileGraph<T>::Axis> TileGraph<T>::followed(NodeId id) {
+  const graph::Node& node = whole_.node(id);
+  const std::vector<Shape> shapes = input_shapes(node);
+  const auto tile = node.operation->tile(shapes, Box(node.shape));
+  if (!tile) {
+    refuse(id, "every cell of its result needs the whole picture, or it has no tiles");
+  }
+  TileAxes& mapped = tile_axes_[index(id)];
+  mapped = tile->axes;
+  kernels_[index(id)] = node.operation->prepare()->name();
+  const int rank = node.shape.rank();
+  std::vector<Axis> axes(static_cast<std::size_t>(rank));
+  for (std::size_t i = 0; i < node.in.size(); ++i) {
+    if (!depends(node.in[i])) {
+      continue;
+    }
+    const std::vector<Axis>& from = axes_[index(node.in[i])];
+    if (i == 0) {
+      for (std::size_t axis = 0; axis < from.size(); ++axis) {
+        for (const Atom& atom : from[axis]) {
+          if (atom.spatial && atom.extent > 1 && (mapped.mixed >> axis & 1U) != 0) {
+            refuse(id, "every cell of its result needs the whole picture");
+          }
+        }
+      }
+    }
+    for (int axis = 0; axis < rank; ++axis) {
+      const int source = i == 0 && mapped.from.rank() > 0
+                             ? static_cast<int>(mapped.from[axis])
+                             : axis - (rank - static_cast<int>(from.size()));
+      if (source < 0) {
+        continue;
+      }
+      const Axis& found = from[static_cast<std::size_t>(source)];
+      Axis& own = axes[static_cast<std::size_t>(axis)];
+      if (shapes[i][source] == node.shape[axis]) {
+        own = own.size() > found.size() ? own : found;
+      } else if (found.size() > 1) {
+        refuse(id, "it changes an axis of joined rows and columns");
+      } else if (own.empty()) {
+        own = {Atom{node.shape[axis], !found.empty() && found[0].spatial}};
+      }
+    }
+  }
+  for (int axis = 0; axis < rank; ++axis) {
+    Axis& own = axes[static_cast<std::size_t>(axis)];
+    if (own.empty() && node.shape[axis] != 1) {
+      own = {Atom{node.shape[axis], false}};
+    }
+  }
+  return axes;
+}
+
+/// What a reshape's input gives to ranges of its result. Atoms of one cell were dropped, and parted
+/// ones are never cut.
+template <class T>
+typename TileGraph<T>::Ranges TileGraph<T>::before_regrouping(NodeId id,
+                                                              const Ranges& result) const {
+  std::deque<IndexRange> ranges;
+  std::deque<Index> extents;
+  for (std::size_t axis = 0; axis < result.size(); ++axis) {
+    for (std::size_t k = 0; k < result[axis].size(); ++k) {
+      ranges.push_back(result[axis][k]);
+      extents.push_back(axes_[index(id)][axis][k].extent);
+    }
+  }
+  Ranges before;
+  for (const Axis& axis : axes_[index(whole_.node(id).in[0])]) {
+    std::vector<IndexRange>& own = before.emplace_back();
+    for (const Atom& atom : axis) {
+      if (atom.extent == 1) {
+        own.push_back({0, 1});
+        continue;
+      }
+      own.push_back(extents.front() == atom.extent ? ranges.front() : IndexRange{0, atom.extent});
+      for (Index taken = 1; taken < atom.extent;) {
+        taken *= extents.front();
+        extents.pop_front();
+        ranges.pop_front();
+      }
+    }
+  }
+  return before;
+}
+
+template <class T>
+std::optional<typename TileGraph<T>::NodeTile> TileGraph<T>::node_tile(NodeId id,
+                                                                       const Ranges& wanted) const {
+  const graph::Node& node = whole_.node(id);
+  NodeTile result{wanted, {}, {}, nullptr};
+  if (node.kind == graph::NodeKind::input) {
+    return result;
+  }
+  if (node.operation->aliases_input()) {
+    result.in.push_back(before_regrouping(id, wanted));
+    return result;
+  }
+  Box box(node.shape);
+  for (int axis = 0; axis < box.rank(); ++axis) {
+    const std::vector<IndexRange>& atoms = wanted[static_cast<std::size_t>(axis)];
+    if (atoms.size() == 1) {
+      box.set(axis, atoms[0]);
+    } else if (atoms.size() > 1) {
+      box.set(axis, {0, count_of(atoms)});  // its cells, wherever they lie
+    }
+  }
+  const std::vector<Shape> shapes = input_shapes(node);
+  auto tile = node.operation->tile(shapes, box);
+  if (!tile) {
+    refuse(id, "it has no tile of this form");
+  }
+  const auto source_of = [&](std::size_t i, int axis) {
+    const Shape& from = tile_axes_[index(id)].from;
+    return i == 0 && from.rank() > 0 ? static_cast<int>(from[axis])
+                                     : axis - (box.rank() - shapes[i].rank());
+  };
+  const auto require_cells = [&](bool holds) {
+    if (!holds) {
+      refuse(id, "it does not treat joined rows and columns cell by cell");
+    }
+  };
+  for (int axis = 0; axis < box.rank(); ++axis) {
+    std::vector<IndexRange>& atoms = result.computed[static_cast<std::size_t>(axis)];
+    if (atoms.size() == 1) {
+      atoms[0] = tile->result[axis];
+    } else {
+      require_cells(tile->result[axis] == box[axis]);
+    }
+  }
+  for (std::size_t i = 0; i < node.in.size(); ++i) {
+    Ranges& asked = result.in.emplace_back();
+    const bool depending = depends(node.in[i]);
+    const std::vector<Axis>& from = axes_[index(node.in[i])];
+    asked.resize(from.size());
+    for (std::size_t b = 0; b < from.size(); ++b) {
+      if (from[b].size() == 1) {
+        asked[b] = {tile->in[i][static_cast<int>(b)]};
+      }
+    }
+    for (int axis = 0; axis < box.rank(); ++axis) {
+      const int source = source_of(i, axis);
+      const std::vector<IndexRange>& atoms = wanted[static_cast<std::size_t>(axis)];
+      if (atoms.size() < 2 || source < 0) {
+        continue;
+      }
+      const IndexRange read = tile->in[i][source];
+      const auto at = static_cast<std::size_t>(source);
+      if (depending && from[at].size() > 1) {
+        require_cells(read == box[axis]);
+        asked[at] = atoms;
+      } else {
+        require_cells(read == IndexRange{0, shapes[i][source]});
+      }
+    }
+    for (std::size_t b = 0; b < from.size(); ++b) {
+      require_cells(asked[b].size() == from[b].size());
+    }
+  }
+  result.boxes = std::move(tile->in);
+  result.operation = std::move(tile->part);
+  if (!kernels_[index(id)].empty()) {
+    result.operation = graph::shared_operation(new OnKernel(result.operation, kernels_[index(id)]));
+  }
+  return result;
+}
+
+template <class T>
+typename TileGraph<T>::Found TileGraph<T>::walk(const Box& output) const {
+  std::vector<std::optional<Ranges>> wanted(index(whole_.size()));
+  const auto want = [&](NodeId id, const Ranges& ranges) {
+    std::optional<Ranges>& all = wanted[index(id)];
+    if (!all) {
+      all = ranges;
+      return;
+    }
+    for (std::size_t axis = 0; axis < ranges.size(); ++axis) {
+      for (std::size_t k = 0; k < ranges[axis].size(); ++k) {
+        (*all)[axis][k] = hull((*all)[axis][k], ranges[axis][k]);
+      }
+    }
+  };
+  if (!depends(output_)) {
+    refuse(output_, "it does not depend on the picture");
+  }
+  Ranges first;
+  for (int axis = 0; axis < output.rank(); ++axis) {
+    const Axis& atoms = axes_[index(output_)][static_cast<std::size_t>(axis)];
+    if (atoms.size() > 1) {
+      refuse(output_, "it gives joined rows and columns back");
+    }
+    first.push_back(atoms.empty() ? std::vector<IndexRange>() : std::vector{output[axis]});
+  }
+  want(output_, first);
+  Found found(index(whole_.size()));
+  for (NodeId id = output_; id >= 0; --id) {
+    if (!wanted[index(id)]) {
+      continue;
+    }
+    found[index(id)] = node_tile(id, *wanted[index(id)]);
+    const graph::Node& node = whole_.node(id);
+    const std::vector<Ranges>& in = found[index(id)]->in;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (depends(node.in[i])) {
+        want(node.in[i], in[i]);
+      }
+    }
+  }
+  return found;
+}
+
+/// Puts the graph of a tile together.
+template <class T>
+class TileGraph<T>::Assembly {
+ public:
+  Assembly(const TileGraph& of, const Found& found)
+      : of_(of), found_(found), place_(index(of.whole_.size()), graph::kNoNode) {}
+
+  GraphTile finish(const Box& output) {
+    GraphTile tile;
+    for (NodeId id = 0; id <= of_.output_; ++id) {
+      if (found_[index(id)]) {
+        place_[index(id)] = id == of_.input_ ? given(id) : computed(id);
+      }
+    }
+    Ranges last = found_[index(of_.output_)]->computed;
+    for (std::size_t axis = 0; axis < last.size(); ++axis) {
+      if (!last[axis].empty()) {
+        last[axis][0] = output[static_cast<int>(axis)];
+      }
+    }
+    graph_->add_output(cropped(of_.output_, last), "y");
+    tile.output = output;
+    tile.input = Box(of_.input());
+    if (found_[index(of_.input_)]) {
+      const Ranges& read = found_[index(of_.input_)]->computed;
+      for (std::size_t axis = 0; axis < read.size(); ++axis) {
+        tile.input.set(static_cast<int>(axis), read[axis][0]);
+      }
+    }
+    tile.graph = std::move(*graph_);
+    return tile;
+  }
+
+ private:
+  static Shape shape_of(const Ranges& ranges) {
+    Shape shape;
+    for (const auto& atoms : ranges) {
+      shape.push_back(count_of(atoms));
+    }
+    return shape;
+  }
+  graph::Value<T> value(NodeId id) const { return {graph_, id}; }
+
+  NodeId given(NodeId id) {
+    const graph::Node& node = of_.whole_.node(id);
+    return graph_->add_input(node.type, shape_of(found_[index(id)]->computed), node.name);
+  }
+  NodeId computed(NodeId id) {
+    const graph::Node& node = of_.whole_.node(id);
+    const NodeTile& tile = *found_[index(id)];
+    if (tile.operation == nullptr) {
+      return reshape(value(cropped(node.in[0], tile.in[0])), shape_of(tile.computed)).node();
+    }
+    std::vector<NodeId> in;
+    for (std::size_t i = 0; i < node.in.size(); ++i) {
+      in.push_back(of_.depends(node.in[i]) ? cropped(node.in[i], tile.in[i])
+                                           : sliced(copied(node.in[i]), tile.boxes[i]));
+    }
+    std::vector<NodeId> data;
+    for (const NodeId read : node.data) {
+      data.push_back(copied(read));
+    }
+    return graph_->add_operation(tile.operation, std::move(in), std::move(data));
+  }
+  /// A node that does not depend on the picture, with all that it is made of.
+  NodeId copied(NodeId id) {
+    NodeId& place = place_[index(id)];
+    if (place == graph::kNoNode) {
+      graph::Node node = of_.whole_.node(id);
+      for (auto* list : {&node.in, &node.data}) {
+        for (NodeId& input : *list) {
+          input = copied(input);
+        }
+      }
+      place = graph_->append(std::move(node));
+    }
+    return place;
+  }
+  /// A part of a node whose axes are those of the box.
+  NodeId sliced(NodeId id, const Box& box) {
+    std::vector<AxisRange> ranges;
+    for (int axis = 0; axis < box.rank(); ++axis) {
+      if (box[axis] != IndexRange{0, graph_->node(id).shape[axis]}) {
+        ranges.push_back({axis, box.begin[axis], box.count[axis]});
+      }
+    }
+    return ranges.empty() ? id : slice(value(id), std::span<const AxisRange>(ranges)).node();
+  }
+  /// What a reader asks of a node, which may have been computed for others too.
+  NodeId cropped(NodeId id, const Ranges& asked) {
+    const Ranges& has = found_[index(id)]->computed;
+    const NodeId now = place_[index(id)];
+    if (has == asked) {
+      return now;
+    }
+    // Axis by atom, so that a part of joined rows and columns is a box again.
+    Shape parted;
+    Box box;
+    for (std::size_t axis = 0; axis < has.size(); ++axis) {
+      for (std::size_t k = 0; k < has[axis].size(); ++k) {
+        parted.push_back(has[axis][k].count());
+        box.begin.push_back(asked[axis][k].begin - has[axis][k].begin);
+        box.count.push_back(asked[axis][k].count());
+      }
+    }
+    const NodeId part = sliced(reshape(value(now), parted).node(), box);
+    return reshape(value(part), shape_of(asked)).node();
+  }
+
+  const TileGraph& of_;
+  const Found& found_;
+  std::shared_ptr<graph::Graph> graph_ = std::make_shared<graph::Graph>();
+  std::vector<NodeId> place_;
+};
+
+template <class T>
+GraphTile TileGraph<T>::tile(const Box& output) const {
+  const Found found = walk(output);
+  return Assembly(*this, found).finish(output);
+}
+
+template <class T>
+std::vector<std::optional<Box>> TileGraph<T>::needed(const Box& output) const {
+  std::vector<std::optional<Box>> boxes;
+  for (const std::optional<NodeTile>& tile : walk(output)) {
+    std::optional<Box>& box = boxes.emplace_back();
+    if (!tile) {
+      continue;
+    }
+    box.emplace();
+    for (const std::vector<IndexRange>& atoms : tile->computed) {
+      if (atoms.size() > 1) {
+        box.reset();
+        break;
+      }
+      box->begin.push_back(atoms.empty() ? 0 : atoms[0].begin);
+      box->count.push_back(atoms.empty() ? 1 : atoms[0].count());
+    }
+  }
+  return boxes;
+}
+
+template class TileGraph<float>;
+template class TileGraph<double>;
+
+}  // namespace fenestra::nn::detail

@@ -1,0 +1,89 @@
+// TileGraph<T>: what a part of a network's output needs of everything before it, and the graph that
+// computes that part alone. Internal: not installed.
+//
+// The network is a graph of one picture, (N, C, spatial...). A part of the output is followed
+// backwards: each operation says what it reads for a part of its result and gives itself on that
+// part (graph::Operation::tile); where several read one node, it computes the hull of what they
+// need. Reshapes that join axes (rows and columns to cells) or part them again are followed through
+// the axes of the picture that an axis is made of. Kernels are those that the whole would choose,
+// so that every cell is computed as in the whole.
+#pragma once
+
+#include <fenestra/graph/graph.hpp>
+#include <fenestra/tensor/box.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fenestra::nn::detail {
+
+/// Why a network has no tiles, and the node where that shows.
+struct TileRefusal {
+  graph::NodeId node = graph::kNoNode;
+  std::string reason;
+};
+
+/// A graph that computes `output` of the whole, given `input` of the picture.
+struct GraphTile {
+  graph::Graph graph;
+  Box input;
+  Box output;
+};
+
+template <class T>
+class TileGraph {
+ public:
+  /// Of a graph with one input and one output. Throws a `TileRefusal` where an operation reads the
+  /// whole picture for every cell, or has no tiles.
+  explicit TileGraph(graph::Graph whole);
+
+  const Shape& input() const { return whole_.node(input_).shape; }
+  const Shape& output() const { return whole_.node(output_).shape; }
+  GraphTile tile(const Box& output) const;
+  /// What is needed of every node; none of nodes that are not, that do not depend on the picture,
+  /// and whose axes are joined.
+  std::vector<std::optional<Box>> needed(const Box& output) const;
+
+ private:
+  /// An axis of a node is a product of atoms, each an axis of the picture, or channels.
+  struct Atom {
+    Index extent = 1;
+    bool spatial = false;
+  };
+  using Axis = std::vector<Atom>;
+  /// A range for each atom of each axis.
+  using Ranges = std::vector<std::vector<IndexRange>>;
+
+  /// What happens at one node in one tile.
+  struct NodeTile {
+    Ranges computed;
+    std::vector<Ranges> in;  ///< asked of inputs that depend on the picture
+    std::vector<Box> boxes;  ///< of all inputs
+    std::shared_ptr<const graph::Operation> operation;  ///< null: a reshape
+  };
+  using Found = std::vector<std::optional<NodeTile>>;
+  class Assembly;
+
+  bool depends(graph::NodeId id) const { return !axes_[index(id)].empty() || id == input_; }
+  static std::size_t index(graph::NodeId id) { return static_cast<std::size_t>(id); }
+
+  std::vector<Shape> input_shapes(const graph::Node& node) const;
+  std::vector<Axis> regrouped(graph::NodeId id) const;
+  std::vector<Axis> followed(graph::NodeId id);
+  Ranges before_regrouping(graph::NodeId id, const Ranges& result) const;
+  std::optional<NodeTile> node_tile(graph::NodeId id, const Ranges& wanted) const;
+  Found walk(const Box& output) const;
+
+  graph::Graph whole_;
+  graph::NodeId input_ = graph::kNoNode;
+  graph::NodeId output_ = graph::kNoNode;
+  std::vector<std::vector<Axis>> axes_;  ///< of the nodes that depend on the picture
+  std::vector<TileAxes> tile_axes_;      ///< of operations
+  std::vector<std::string> kernels_;     ///< what the whole runs on; empty where there is no choice
+};
+
+extern template class TileGraph<float>;
+extern template class TileGraph<double>;
+
+}  // namespace fenestra::nn::detail

@@ -1,0 +1,356 @@
+// Tiles: their size, their programs, and the loop over them; see tiles.hpp.
+#include <fenestra/base/text.hpp>
+#include <fenestra/graph/program.hpp>
+#include <fenestra/kernels/numerics.hpp>
+#include <fenestra/nn/tile_graph.hpp>
+#include <fenestra/nn/tiles.hpp>
+#include <fenestra/ops/slice/region.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace fenestra::nn {
+
+namespace {
+
+// Programs kept: a picture has 3 ^ rank kinds of tiles where it is cut evenly, and twice as many
+// extents at its ends.
+constexpr std::size_t kMostPrograms = 64;
+// The search for a size goes in steps of this many cells, so that tiles begin at cache lines and at
+// cells of coarser levels.
+constexpr Index kStep = 16;
+
+std::string size_text(const Shape& shape) {
+  std::string text;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    text += (axis > 0 ? "x" : "") + std::to_string(shape[axis]);
+  }
+  return text;
+}
+
+/// What has no tiles, in words.
+[[noreturn]] void throw_refused(const detail::TileRefusal& refusal,
+                                const std::vector<std::string>& layers,
+                                const graph::Graph& graph) {
+  const graph::Node& node = graph.node(refusal.node);
+  const std::string op = node.operation != nullptr ? std::string(node.operation->name()) : "input";
+  throw Error(op,
+              {.code = ErrorCode::memory_limit},
+              "tiles: layer " + layers[static_cast<std::size_t>(refusal.node)] + ", at " + op +
+                  " " + to_string(node.shape) + ": " + refusal.reason +
+                  "\n  fix: run the whole picture, or leave the layer out of the network");
+}
+
+template <class T>
+detail::TileGraph<T> tile_graph(const TracedNetwork& network) {
+  const kernels::ScopedNumerics strict(Numerics::strict);
+  try {
+    return detail::TileGraph<T>(network.graph);
+  } catch (const detail::TileRefusal& refusal) {
+    throw_refused(refusal, network.layers, network.graph);
+  }
+}
+
+/// Copies a box of a dense tensor to a dense one, or back.
+template <class T, class From, class To>
+void copy_box(const Shape& shape, const Box& box, From* from, To* to, bool out_of_box) {
+  Region region = whole_region(shape);
+  region.begin = box.begin;
+  region.count = box.count;
+  const StridedRegion whole = strided(shape, region);
+  const Shape dense = strided(box.shape(), whole_region(box.shape())).strides;
+  if (out_of_box) {
+    copy_region<T>(from, dense, to + whole.offset, whole.strides, box.shape());
+  } else {
+    copy_region<T>(from + whole.offset, whole.strides, to, dense, box.shape());
+  }
+}
+
+}  // namespace
+
+namespace detail {
+
+void LayerNames::layer(const std::string& name, std::string_view kind) {
+  const std::string text =
+      name.empty() ? "(" + std::string(kind) + ")" : "\"" + name + "\" (" + std::string(kind) + ")";
+  names_.resize(static_cast<std::size_t>(graph_.size()), text);
+}
+
+std::vector<std::string> LayerNames::finish() { return std::move(names_); }
+
+}  // namespace detail
+
+template <class T>
+struct TiledNetwork<T>::State {
+  detail::TileGraph<T> graph;
+  std::vector<std::string> layers;
+  graph::Graph whole;  ///< for messages
+  TileOptions options;
+  Shape tile;
+  std::map<std::string, std::shared_ptr<const Program<T>>> programs;
+  Index compiled = 0;
+
+  State(const TracedNetwork& network, const TileOptions& wanted)
+      : graph(tile_graph<T>(network)),
+        layers(network.layers),
+        whole(network.graph),
+        options(wanted) {}
+
+  int rank() const { return graph.output().rank() - 2; }
+  Index extent(int axis) const { return graph.output()[axis + 2]; }
+  Index tiles_along(int axis) const { return ceil_div(extent(axis), tile[axis]); }
+  Index count() const {
+    Index n = 1;
+    for (int axis = 0; axis < rank(); ++axis) {
+      n *= tiles_along(axis);
+    }
+    return n;
+  }
+  /// The part of the output that tile number `number` is.
+  Box box(Index number) const {
+    Box result(graph.output());
+    for (int axis = rank() - 1; axis >= 0; --axis) {
+      const Index begin = number % tiles_along(axis) * tile[axis];
+      number /= tiles_along(axis);
+      result.set(axis + 2, {begin, std::min(begin + tile[axis], extent(axis))});
+    }
+    return result;
+  }
+
+  detail::GraphTile cut(const Box& output) const {
+    try {
+      return graph.tile(output);
+    } catch (const detail::TileRefusal& refusal) {
+      throw_refused(refusal, layers, whole);
+    }
+  }
+  std::shared_ptr<const Program<T>> program(const graph::Graph& of) {
+    const std::string key = to_string(of);
+    if (const auto known = programs.find(key); known != programs.end()) {
+      return known->second;
+    }
+    if (programs.size() == kMostPrograms) {
+      programs.clear();
+    }
+    ++compiled;
+    // What is folded into weights has other bits.
+    const CompileOptions compile{
+        .numerics = Numerics::strict, .fold = false, .batch_tiling = std::nullopt};
+    return programs[key] = std::make_shared<const Program<T>>(of, compile);
+  }
+  std::size_t bytes(const detail::GraphTile& part, const Program<T>& of) const {
+    const auto cells =
+        static_cast<std::size_t>(*part.input.shape().elements() + *part.output.shape().elements());
+    return of.peak_bytes() + of.plan().constant_bytes() + cells * sizeof(T);
+  }
+  /// Bytes that tiles of this size take: the most of the first, one in the middle and the last of
+  /// full size.
+  std::size_t bytes_of(const Shape& size) {
+    tile = size;
+    std::size_t most = 0;
+    for (const int where : {0, 1, 2}) {
+      Index number = 0;
+      for (int axis = 0; axis < rank(); ++axis) {
+        const Index last = std::max<Index>(extent(axis) / tile[axis] - 1, 0);
+        number = number * tiles_along(axis) + last * where / 2;
+      }
+      const detail::GraphTile part = cut(box(number));
+      most = std::max(most, bytes(part, *program(part.graph)));
+      programs.clear();
+    }
+    return most;
+  }
+  Shape square(Index side) const {
+    Shape size;
+    for (int axis = 0; axis < rank(); ++axis) {
+      size.push_back(std::min(side, extent(axis)));
+    }
+    return size;
+  }
+  bool fits(const Shape& size) { return bytes_of(size) <= options.memory; }
+
+  /// The largest multiple of `step` between `low`, which fits, and `high`, which does not.
+  Index between(Index low, Index high, Index step) {
+    while (high - low > step) {
+      const Index middle = low + (high - low) / step / 2 * step;
+      (fits(square(middle)) ? low : high) = middle;
+    }
+    return low;
+  }
+  void choose() {
+    Index longest = 1;
+    for (int axis = 0; axis < rank(); ++axis) {
+      longest = std::max(longest, extent(axis));
+    }
+    Index side = 0;
+    if (fits(square(longest))) {
+      side = longest;
+    } else if (longest > kStep && fits(square(kStep))) {
+      Index high = 2 * kStep;
+      for (side = kStep; high < longest && fits(square(high)); high *= 2) {
+        side = high;
+      }
+      side = between(side, high, kStep);
+    } else if (const std::size_t least = bytes_of(square(1)); least <= options.memory) {
+      side = between(1, std::min(longest, kStep), 1);
+    } else {
+      throw Error(ErrorCode::memory_limit,
+                  "tiles: one cell of the output takes " + std::to_string(least) +
+                      " bytes, the limit is " + std::to_string(options.memory) +
+                      "\n  fix: a larger limit");
+    }
+    tile = square(side);
+  }
+  void set_tile() {
+    if (options.tile.rank() == 0) {
+      choose();
+      return;
+    }
+    bool good = options.tile.rank() == rank();
+    for (int axis = 0; good && axis < rank(); ++axis) {
+      good = options.tile[axis] >= 1;
+    }
+    if (!good) {
+      throw Error(ErrorCode::invalid_extent,
+                  "tiles: tile " + size_text(options.tile) + " of an output " +
+                      to_string(graph.output()) + "\n  fix: at least 1 along each of its " +
+                      std::to_string(rank()) + " spatial axes");
+    }
+    tile = options.tile;
+    for (int axis = 0; axis < rank(); ++axis) {
+      tile[axis] = std::min(tile[axis], extent(axis));
+    }
+    if (const std::size_t needed = bytes_of(tile); needed > options.memory) {
+      throw Error(ErrorCode::memory_limit,
+                  "tiles: tiles of " + size_text(tile) + " take " + std::to_string(needed) +
+                      " bytes, the limit is " + std::to_string(options.memory) +
+                      "\n  fix: smaller tiles, or a larger limit");
+    }
+  }
+};
+
+template <class T>
+TiledNetwork<T>::TiledNetwork(const TracedNetwork& network, const TileOptions& options)
+    : state_(std::make_unique<State>(network, options)) {
+  const Shape& output = state_->graph.output();
+  if (output.rank() < 3 || output.elements().value_or(0) == 0) {
+    throw Error(ErrorCode::rank_mismatch,
+                "tiles: the output " + to_string(output) +
+                    " has no space to cut\n  fix: a network whose output is (N, C, spatial...)");
+  }
+  state_->set_tile();
+}
+
+template <class T>
+TiledNetwork<T>::~TiledNetwork() = default;
+template <class T>
+TiledNetwork<T>::TiledNetwork(TiledNetwork&&) noexcept = default;
+template <class T>
+TiledNetwork<T>& TiledNetwork<T>::operator=(TiledNetwork&&) noexcept = default;
+
+template <class T>
+const Shape& TiledNetwork<T>::output() const {
+  return state_->graph.output();
+}
+template <class T>
+const Shape& TiledNetwork<T>::tile() const {
+  return state_->tile;
+}
+
+template <class T>
+TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& sink) {
+  State& s = *state_;
+  if (source.shape != s.graph.input()) {
+    throw Error(ErrorCode::shape_mismatch,
+                "tiles: the picture is " + to_string(source.shape) + ", the network was cut for " +
+                    to_string(s.graph.input()) + "\n  fix: a picture of that shape");
+  }
+  TileReport report{s.graph.output(), s.tile, s.count(), 0, 0, 0};
+  if (sink.begin) {
+    sink.begin(report.output);
+  }
+  s.compiled = 0;
+  std::shared_ptr<const Program<T>> program;
+  std::optional<Context<T>> context;
+  std::vector<Tensor<T>> results(1);
+  Tensor<T> x;
+  double read = 0;
+  for (Index number = 0; number < report.tiles; ++number) {
+    const detail::GraphTile part = s.cut(s.box(number));
+    std::shared_ptr<const Program<T>> needed = s.program(part.graph);
+    if (needed != program) {
+      context.reset();  // before the next one takes its memory
+      x = Tensor<T>();
+      results[0] = Tensor<T>();
+      program = std::move(needed);
+      context.emplace(*program);
+      x = Tensor<T>::uninitialised(part.input.shape());
+      results[0] = Tensor<T>::uninitialised(part.output.shape());
+    }
+    source.read(part.input, x.mutable_data());
+    const RunArgument arguments[] = {RunArgument(std::as_const(x))};
+    program->run(*context, arguments, results);
+    sink.write(part.output, results[0].data());
+    report.bytes = std::max(report.bytes, s.bytes(part, *program));
+    read += static_cast<double>(x.size());
+    if (s.options.progress) {
+      s.options.progress(number + 1, report.tiles);
+    }
+  }
+  report.programs = s.compiled;
+  report.input_share = read / static_cast<double>(source.shape.elements().value_or(1));
+  return report;
+}
+
+template <class T>
+std::vector<LayerCells> needed_layers(const TracedNetwork& network, const Box& output) {
+  const detail::TileGraph<T> graph = tile_graph<T>(network);
+  std::vector<std::optional<Box>> boxes;
+  try {
+    boxes = graph.needed(output);
+  } catch (const detail::TileRefusal& refusal) {
+    throw_refused(refusal, network.layers, network.graph);
+  }
+  // Of each layer the last node that is needed: its result.
+  std::vector<LayerCells> fields;
+  for (std::size_t id = 0; id < boxes.size(); ++id) {
+    if (!boxes[id]) {
+      continue;
+    }
+    if (fields.empty() || fields.back().layer != network.layers[id]) {
+      fields.push_back({network.layers[id], {}, {}});
+    }
+    fields.back().output = network.graph.node(static_cast<graph::NodeId>(id)).shape;
+    fields.back().cells = *boxes[id];
+  }
+  return fields;
+}
+
+template <class T>
+TileSource<T> tensor_source(const Tensor<T>& x) {
+  return {x.shape(),
+          [x](const Box& box, T* out) { copy_box<T>(x.shape(), box, x.data(), out, false); }};
+}
+
+template <class T>
+TileSink<T> tensor_sink(Tensor<T>& y) {
+  return {[&y](const Shape& shape) { y = Tensor<T>::uninitialised(shape); },
+          [&y](const Box& box, const T* values) {
+            copy_box<T>(y.shape(), box, values, y.mutable_data(), true);
+          }};
+}
+
+#define FENESTRA_INSTANTIATE_TILES(T)                                                  \
+  template class TiledNetwork<T>;                                                      \
+  template FENESTRA_API std::vector<LayerCells> needed_layers<T>(const TracedNetwork&, \
+                                                                 const Box&);          \
+  template FENESTRA_API TileSource<T> tensor_source(const Tensor<T>&);                 \
+  template FENESTRA_API TileSink<T> tensor_sink(Tensor<T>&)
+
+FENESTRA_INSTANTIATE_TILES(float);
+FENESTRA_INSTANTIATE_TILES(double);
+#undef FENESTRA_INSTANTIATE_TILES
+
+}  // namespace fenestra::nn
