@@ -2,6 +2,7 @@
 // check/laws.hpp's; this file draws problems, counts, and says what to type to see a failure again.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/entry.hpp>
+#include <fenestra/cli/check_onnx.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
@@ -306,6 +307,9 @@ ExitCode check(const CheckOptions& options) {
     }
     return check_random(check::registry(), options);
   }
+  if (is_onnx(options.op)) {
+    return check_onnx(options);
+  }
   const OperatorEntry& entry = check::find_operator(options.op);
   return options.problem ? check_problem(entry, options) : check_random({&entry, 1}, options);
 }
@@ -317,7 +321,8 @@ void add_check(CLI::App& app, CommandLine& line) {
   const auto cases = std::make_shared<std::int64_t>(0);
   const auto minutes = std::make_shared<double>(0);
   CLI::App* command = app.add_subcommand("check", "The laws on one problem, or on random ones");
-  CLI::Option* op = command->add_option("operator", options->op, "its name, or all, kernels, bits");
+  CLI::Option* op = command->add_option(
+      "operator", options->op, "its name, or all, kernels, bits, or an ONNX file");
   op->required();
   line.words[op] = {"all", "kernels", "bits"};
   for (const OperatorEntry& entry : check::registry()) {
@@ -347,8 +352,10 @@ void add_check(CLI::App& app, CommandLine& line) {
       "  fenestra check kernels --minutes 10 --seed 7\n"
       "  fenestra check kernels \"conv x=1x1x8x8 w=1x1x5x5 stride=2 padding=2\"\n"
       "  fenestra check bits --cases 200\n"
+      "  fenestra check model.onnx \"x=1x3x224x224\"\n"
       "\nkernels holds every kernel to the specification on small integers, by equality; bits\n"
-      "compares the bits of results over threads and batches.\n"
+      "compares the bits of results over threads and batches. Of an ONNX file, all that keeps it\n"
+      "from running or from being trained is listed.\n"
       "\nLaws:\n" +
       law_list() + "\nExit code 1: a law is broken.");
   line.actions[command] = [=, &line] {

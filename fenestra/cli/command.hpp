@@ -49,6 +49,7 @@ struct ExplainModelOptions {
   std::optional<int> threads;    ///< nothing: as many as the library would take
   std::size_t memory_limit = 0;  ///< bytes of the arena; 0: as many as it needs
   bool profile = false;          ///< run it, and tell the time of each step
+  bool receptive_field = false;  ///< what one cell of the output sees, instead
   ModelFormat format = ModelFormat::text;
   std::optional<std::string> output;  ///< nothing: standard output
   bool force = false;                 ///< replace what is there

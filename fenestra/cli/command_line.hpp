@@ -30,15 +30,23 @@ struct CommandLine {
   /// What each command does once the line is read. A command that is in a line wins over those that
   /// it is a part of.
   std::map<const CLI::App*, std::function<ExitCode()>> actions;
+  /// What `--help` prints after a command and a word of this option, instead of the command's.
+  struct Topic {
+    const CLI::Option* option;
+    std::function<std::string(const std::string& word, bool as_json)> help;
+  };
+  std::map<const CLI::App*, Topic> topics;
   /// The words that an option may have, for completion.
   std::map<const CLI::Option*, std::vector<std::string>> words;
 };
 
-/// train, eval, run, summary and gradcheck.
+/// train, eval, run, infer, summary and gradcheck.
 void add_networks(CLI::App& app, CommandLine& line);
+void add_infer(CLI::App& app, CommandLine& line);
 void add_explain(CLI::App& app, CommandLine& line);
 void add_explain_model(CLI::App& explain, CommandLine& line);
 void add_check(CLI::App& app, CommandLine& line);
+void add_launch(CLI::App& app, CommandLine& line);
 void add_info(CLI::App& app, CommandLine& line);
 void add_version(CLI::App& app, CommandLine& line);
 void add_help(CLI::App& app, CommandLine& line);

@@ -114,11 +114,26 @@ ExitCode evaluate_command(const EvalOptions& options) {
                options.training_part ? nn::Split::train : nn::Split::test,
                network.task,
                network.input);
+  apply(options.preparation, network.info.preprocessing);
+  if (is_onnx(options.file)) {
+    // What other tools write says neither names nor, often, a size.
+    if (network.info.classes.empty()) {
+      network.info.classes = data->classes();
+    }
+    if (network.info.preprocessing.size.rank() == 0 &&
+        spatial(data->sample_shape()) != spatial(network.input)) {
+      network.info.preprocessing.size = spatial(network.input);
+    }
+  }
   require_fit(network, *data);
   const auto said = network.info.more.find(kLossKey);
-  const std::string fitting = network.task == nn::Task::reconstruction ? "bce" : "cross-entropy";
-  nn::Trainer<nn::Layer<float>> trainer(
-      network.model, {.loss = said != network.info.more.end() ? said->second : fitting});
+  nn::TrainerOptions how;
+  if (said != network.info.more.end()) {
+    how.loss = said->second;
+  } else if (network.task == nn::Task::reconstruction) {
+    how.loss = "bce";
+  }
+  nn::Trainer<nn::Layer<float>> trainer(network.model, how);
   nn::Loader<float> loader(
       data,
       {.batch = options.batch, .shuffle = false, .preprocessing = network.info.preprocessing});

@@ -3,6 +3,7 @@
 
 #include <fenestra/cli/command.hpp>
 #include <fenestra/cli/network.hpp>
+#include <fenestra/cli/onnx.hpp>
 #include <fenestra/cli/report.hpp>
 #include <fenestra/nn/trainer.hpp>
 
@@ -39,6 +40,7 @@ struct EvalOptions {
   std::string file;
   std::string data;
   std::optional<std::string> input = {};
+  PreparationOptions preparation = {};
   std::optional<int> threads = {};
   Index count = 0;
   double held_out = 0.1;

@@ -1,7 +1,9 @@
 // `fenestra explain`: the geometry of one problem in words, numbers and a drawing.
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command_line.hpp>
+#include <fenestra/cli/operator_help.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/spec/describe.hpp>
 
@@ -203,7 +205,7 @@ void print_text(const OperatorEntry& entry, const Description& d, int axis, bool
   if (with_kernels) {
     text += "\n" + kernels_text(d);
   }
-  std::cout << text;
+  std::cout << fitted(text, terminal_of(Stream::out));
 }
 
 // For programs.
@@ -315,6 +317,21 @@ void list_operators(bool as_json) {
   }
 }
 
+/// As the operator describes it; where it does not know a field, with the one that was meant.
+Description described(const OperatorEntry& entry, const std::string& problem) {
+  try {
+    return entry.describe(problem);
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    if (error.code() != ErrorCode::bad_problem || text.find("expected a field of ") == text.npos) {
+      throw;
+    }
+    throw Error(ErrorCode::bad_problem,
+                text + meant_field(entry, problem) + "\n  fix: the fields that `fenestra explain " +
+                    std::string(entry.name) + " --help` lists");
+  }
+}
+
 }  // namespace
 
 ExitCode explain(const ExplainOptions& options) {
@@ -325,9 +342,10 @@ ExitCode explain(const ExplainOptions& options) {
   const OperatorEntry& entry = check::find_operator(*options.op);
   if (!options.problem) {
     throw UsageError("explain " + *options.op + " needs a problem, e.g. \"" +
-                     std::string(entry.example) + "\"");
+                     std::string(entry.example) + "\"; its fields: fenestra explain " +
+                     *options.op + " --help");
   }
-  const Description description = entry.describe(*options.problem);
+  const Description description = described(entry, *options.problem);
   const int axis = drawn_axis(options, description);
   if (options.json) {
     print_as_json(entry, description, axis, options.kernels);
@@ -363,6 +381,7 @@ void add_explain(CLI::App& app, CommandLine& line) {
       "\nExamples:\n"
       "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
       "  fenestra explain conv_transpose \"x=1x8x7x7 w=8x4x4x4 stride=2 padding=1\" --axis height\n"
+      "  fenestra explain conv --help\n"
       "  fenestra explain max_pool \"x=1x64x112x112 kernel=3 stride=2 padding=1\" --json");
   line.actions[command] = [=, &line] {
     line.about = *op;
@@ -372,6 +391,7 @@ void add_explain(CLI::App& app, CommandLine& line) {
     options->json = line.json;
     return explain(*options);
   };
+  line.topics[command] = {op_option, operator_help};
   add_explain_model(*command, line);
 }
 

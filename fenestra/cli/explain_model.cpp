@@ -1,12 +1,13 @@
-// `fenestra explain model`: the plan of a whole network, built in or from a file.
+// `fenestra explain model`: the layers of a whole network, ready or from a file, and its plan.
 #include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/explain_network.hpp>
+#include <fenestra/cli/network_drawing.hpp>
+#include <fenestra/cli/receptive_field.hpp>
 #include <fenestra/cli/text.hpp>
-#include <fenestra/cli/train_watch.hpp>
-#include <fenestra/nn/model_programs.hpp>
+#include <fenestra/cli/wrap.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -21,7 +22,8 @@ constexpr std::size_t kRuns = 5;
 
 struct Explained {
   graph::Report report;
-  std::optional<nn::Summary> layers = {};  ///< of models made of layers
+  nn::Summary layers;
+  LayerTree tree;
 };
 
 std::string_view form_words(ModelForm form) {
@@ -33,30 +35,19 @@ std::string_view form_words(ModelForm form) {
   return "";
 }
 
-template <class Model, class T>
-Program<T> compiled(const ExplainModelOptions& options, const std::vector<Tensor<T>>& parameters) {
-  const CompileOptions how{.memory_limit = options.memory_limit};
-  switch (options.form) {
-    case ModelForm::step:
-      return nn::compile_training_step<Model, T>(parameters, options.batch, how);
-    case ModelForm::infer: return nn::compile_inference<Model, T>(parameters, options.batch, how);
-    default: return nn::compile_forward<Model, T>(parameters, options.batch, how);
-  }
-}
-
 /// Seconds of each step, the median of some runs after the first, in which threads and kernels get
 /// their scratch.
 template <class T>
-std::vector<double> profile(const Program<T>& program, const std::vector<Given>& given) {
+std::vector<double> profile(const Program<T>& program, const std::vector<RunArgument>& arguments) {
   Context<T> context(program);
   std::vector<Tensor<T>> results;
   for (const Shape& shape : program.result_shapes()) {
     results.emplace_back(shape);
   }
-  program.run(context, given, results);
+  program.run(context, arguments, results);
   std::vector<std::vector<double>> runs;
   for (std::size_t i = 0; i < kRuns; ++i) {
-    runs.push_back(program.profile(ProgramForm::run, context, given, results));
+    runs.push_back(program.profile(ProgramForm::run, context, arguments, results));
   }
   std::vector<double> seconds;
   for (std::size_t step = 0; step < runs[0].size(); ++step) {
@@ -75,7 +66,7 @@ template <class T>
 graph::Report report_of(const ExplainModelOptions& options,
                         const std::string& name,
                         const Program<T>& program,
-                        const std::function<std::vector<Given>()>& given) {
+                        const std::function<std::vector<RunArgument>()>& arguments) {
   const std::string threads_text =
       std::to_string(threads()) + (threads() == 1 ? " thread" : " threads");
   graph::ReportOptions report{
@@ -88,59 +79,21 @@ graph::Report report_of(const ExplainModelOptions& options,
   }
   std::vector<double> seconds;
   if (options.profile) {
-    seconds = profile(program, given());
+    seconds = profile(program, arguments());
     report.seconds = seconds;
     report.subtitle += ", median of " + std::to_string(kRuns) + " runs";
   }
   return graph::make_report(program.plan(), report);
 }
 
-template <class Model, class T>
-Explained explained_builtin(const ExplainModelOptions& options) {
-  Random random(1);
-  // A step writes them.
-  std::vector<Tensor<T>> parameters = Model::template initial<T>(random);
-  const Program<T> program = compiled<Model, T>(options, parameters);
-  const auto x = nn::uniform<T>(Model::input(options.batch), random, 1.0);
-  const auto targets = nn::random_targets<Model, T>(options.batch, random);
-  const Tensor<T> rate(Shape{}, T(1e-3));
-  return {.report = report_of(options, options.model, program, [&] {
-            std::vector<Given> given;
-            if (options.form != ModelForm::infer) {
-              given.assign(parameters.begin(), parameters.end());
-            }
-            given.emplace_back(x);
-            if (options.form == ModelForm::step) {
-              given.emplace_back(targets);
-              given.emplace_back(rate);
-            }
-            return given;
-          })};
-}
-
-template <class T>
-Explained explained_network(const ExplainModelOptions& options) {
-  const NetworkProgram<T> compiled_network = compile_network<T>(options);
-  const Network<T>& network = compiled_network.network;
-  return {.report = report_of(options,
-                              network.name,
-                              compiled_network.program,
-                              [&] { return compiled_network.given(); }),
-          .layers = network.layers};
-}
-
 template <class T>
 Explained explained_model(const ExplainModelOptions& options) {
-  if (options.model == nn::LeNet5::name) {
-    return explained_builtin<nn::LeNet5, T>(options);
-  }
-  if (options.model == nn::UNet::name) {
-    return explained_builtin<nn::UNet, T>(options);
-  }
-  if (options.model == nn::ResNet18::name) {
-    return explained_builtin<nn::ResNet18, T>(options);
-  }
-  return explained_network<T>(options);
+  const NetworkProgram<T> compiled = compile_network<T>(options);
+  const Network<T>& network = compiled.network;
+  return {.report = report_of(
+              options, network.name, compiled.program, [&] { return compiled.arguments(); }),
+          .layers = network.layers,
+          .tree = layer_tree(network.name, network.model.describe(), network.layers)};
 }
 
 // For programs.
@@ -149,10 +102,10 @@ std::string_view place_name(graph::Place::Kind kind) {
   switch (kind) {
     case graph::Place::Kind::none: return "none";
     case graph::Place::Kind::arena: return "arena";
-    case graph::Place::Kind::given: return "given";
+    case graph::Place::Kind::argument: return "argument";
     case graph::Place::Kind::output: return "output";
     case graph::Place::Kind::constant: return "constant";
-    case graph::Place::Kind::lane: return "lane";
+    case graph::Place::Kind::worker: return "worker";
   }
   return "";
 }
@@ -164,7 +117,7 @@ Json memory_json(const graph::ReportMemory& memory) {
     return nullptr;
   }
   Json json = {{"bytes", memory.bytes}, {"place", place_name(place.kind)}};
-  if (place.kind == Kind::arena || place.kind == Kind::lane) {
+  if (place.kind == Kind::arena || place.kind == Kind::worker) {
     json["offset"] = place.offset;
   } else {
     json["number"] = place.index;
@@ -220,8 +173,8 @@ Json report_json(const graph::Report& report) {
                       {"last_step", group.end - 1},
                       {"samples", group.samples},
                       {"piece", group.piece},
-                      {"lanes", group.lanes},
-                      {"lane_bytes", group.lane_bytes}});
+                      {"workers", group.workers},
+                      {"worker_bytes", group.worker_bytes}});
   }
   Json outputs = Json::array();
   for (const graph::ReportOutput& output : report.outputs) {
@@ -244,36 +197,36 @@ Json report_json(const graph::Report& report) {
           {"outputs", std::move(outputs)}};
 }
 
-Json layer_json(const nn::Summary& layers) {
-  Json rows = Json::array();
-  for (const nn::SummaryRow& row : layers.rows) {
-    rows.push_back({{"name", row.name},
-                    {"layer", row.kind},
-                    {"output", shape_json(row.output)},
-                    {"parameters", row.parameters},
-                    {"multiply_adds", row.multiply_adds}});
-  }
-  return rows;
+/// The page of the plan, with the drawing of the layers before its first part.
+std::string page_of(const Explained& model) {
+  std::string page = graph::explain(model.report, graph::ExplainFormat::html);
+  const std::size_t at = page.find("<h2>");
+  return page.insert(at == page.npos ? page.find("</body>") : at,
+                     "<h2>Layers</h2>\n<p>Data goes down; blue layers have parameters. Shapes are "
+                     "of one sample.</p>\n<div class=\"wide\">\n" +
+                         tree_svg(model.tree, SvgPlace::page) + "</div>\n");
 }
 
 std::string explained(const Explained& model, const ExplainModelOptions& options) {
   const graph::Report& report = model.report;
   switch (options.format) {
     case ModelFormat::dot: return graph::explain(report, graph::ExplainFormat::dot);
-    case ModelFormat::html: return graph::explain(report, graph::ExplainFormat::html);
+    case ModelFormat::html: return page_of(model);
     case ModelFormat::json: {
       Json json = report_json(report);
-      if (model.layers) {
-        json["layers"] = layer_json(*model.layers);
-        json["parameters"] = model.layers->parameters;
-      }
+      json["layers"] = layers_json(model.layers);
+      json["parameters"] = model.layers.parameters;
       return json_text(json);
     }
     default: {
       // A file has no width.
-      const Terminal terminal = options.output ? Terminal{} : terminal_of(Stream::out);
-      return (model.layers ? summary_table(*model.layers, terminal) + "\n" : "") +
-             graph::explain(report, graph::ExplainFormat::text);
+      Terminal terminal = terminal_of(Stream::out);
+      if (options.output) {  // a file is as wide as it must be, and has no colours
+        terminal.has_width = terminal.has_colour = false;
+      }
+      return fitted(tree_text(model.tree, terminal) + "\n" +
+                        graph::explain(report, graph::ExplainFormat::text),
+                    terminal);
     }
   }
 }
@@ -290,26 +243,46 @@ Value meaning(const std::string& word,
   return words.begin()->second;
 }
 
-}  // namespace
-
-ExitCode explain_model(const ExplainModelOptions& options) {
+/// Writes what `make_text` gives to where the options say.
+template <class MakeText>
+ExitCode answer(const ExplainModelOptions& options, const MakeText& make_text) {
   // Before a long computation, not after it.
   if (options.output) {
     require_free(*options.output, options.force);
   }
-  if (options.threads) {
-    set_threads(*options.threads);
-  }
-  const std::string text =
-      explained(options.type == graph::DataType::f64 ? explained_model<double>(options)
-                                                     : explained_model<float>(options),
-                options);
+  const std::string text = make_text();
   if (options.output) {
     replace_file(*options.output, {text});
   } else {
     std::cout << text;
   }
   return fine;
+}
+
+/// The layers alone: nothing is planned for them.
+ExitCode draw_model(const ExplainModelOptions& options) {
+  return answer(options, [&] {
+    const Network<float> network =
+        load_or_make_network<float>(options.model, options.input, Weights::zero);
+    return tree_svg(layer_tree(network.name, network.model.describe(), network.layers),
+                    SvgPlace::file);
+  });
+}
+
+}  // namespace
+
+ExitCode explain_model(const ExplainModelOptions& options) {
+  if (options.threads) {
+    set_threads(*options.threads);
+  }
+  return answer(options, [&] {
+    if (options.receptive_field) {
+      return receptive_field(options);
+    }
+    return explained(options.type == graph::DataType::f64 ? explained_model<double>(options)
+                                                          : explained_model<float>(options),
+                     options);
+  });
 }
 
 void add_explain_model(CLI::App& explain, CommandLine& line) {
@@ -320,12 +293,11 @@ void add_explain_model(CLI::App& explain, CommandLine& line) {
   const auto type = std::make_shared<std::string>("f32");
   const auto format = std::make_shared<std::string>("text");
   CLI::App* command = explain.add_subcommand(
-      "model", "The plan of a whole network: steps, groups, kernels, memory, costs");
-  CLI::Option* model = command->add_option(
-      "model", options->model, "lenet5, unet or resnet18; a model file; or a model of `train`");
+      "model", "A whole network: its layers, and the plan: steps, kernels, memory, costs");
+  CLI::Option* model =
+      command->add_option("model", options->model, "a model file, or the name of a ready model");
   model->required();
   line.words[model] = nn::model_names();
-  line.words[model].emplace_back(nn::LeNet5::name);
   command
       ->add_option(
           "--input", options->input, "what a model file takes, if it does not say: 1x28x28")
@@ -352,10 +324,16 @@ void add_explain_model(CLI::App& explain, CommandLine& line) {
       ->transform(byte_count(1))
       ->type_name("BYTES");
   command->add_flag("--profile", options->profile, "run it, and tell the time of each step");
-  one_of(
-      line,
-      command->add_option("--format", *format, "text by default; dot is for Graphviz, html a page"),
-      {"text", "dot", "html", "json"});
+  command->add_flag("--receptive-field",
+                    options->receptive_field,
+                    "what one cell of the output sees of every layer, instead: text, json or svg");
+  one_of(line,
+         command->add_option(
+             "--format",
+             *format,
+             "text by default; svg is a drawing of the layers, dot the plan for Graphviz, html a "
+             "page with both"),
+         {"text", "svg", "dot", "html", "json"});
   CLI::Option* output_option =
       command->add_option("--output", *output, "a new file; left out: standard output");
   output_option->type_name("FILE");
@@ -363,20 +341,28 @@ void add_explain_model(CLI::App& explain, CommandLine& line) {
   add_json(*command, line, "the same as --format json");
   command->footer(
       "\nExamples:\n"
-      "  fenestra explain model lenet5\n"
+      "  fenestra explain model lenet\n"
       "  fenestra explain model resnet18 --form infer --batch 1 --threads 1\n"
       "  fenestra explain model unet --form step --batch 2 --profile --format html\n"
       "  fenestra explain model unet --form step --batch 2 --memory-limit 16MB\n"
-      "  fenestra explain model lenet5 --form step --format dot\n"
-      "  fenestra explain model runs/lenet-digits/model.safetensors");
+      "  fenestra explain model lenet --form step --format dot\n"
+      "  fenestra explain model unet --receptive-field\n"
+      "  fenestra explain model runs/lenet-digits/model.safetensors\n"
+      "  fenestra explain model runs/lenet-digits/model.safetensors --format svg");
   line.actions[command] = [=, &line] {
     options->threads = given(threads_option, *threads);
     options->output = given(output_option, *output);
+    const bool draws = *format == "svg" && !line.json;
+    if (draws && !options->receptive_field) {
+      return draw_model(*options);
+    }
     options->form = meaning<ModelForm>(
         *form, {{"run", ModelForm::run}, {"step", ModelForm::step}, {"infer", ModelForm::infer}});
     options->type = meaning<graph::DataType>(
         *type, {{"f32", graph::DataType::f32}, {"f64", graph::DataType::f64}});
-    options->format = meaning<ModelFormat>(line.json ? "json" : *format,
+    options->format = meaning<ModelFormat>(line.json ? "json"
+                                           : draws   ? "html"
+                                                     : *format,
                                            {{"text", ModelFormat::text},
                                             {"dot", ModelFormat::dot},
                                             {"html", ModelFormat::html},

@@ -31,8 +31,8 @@ Tensor<T> drawn_numbers(const Shape& shape, const Key& key) {
 }  // namespace
 
 template <class T>
-std::vector<Given> NetworkProgram<T>::given() const {
-  std::vector<Given> all;
+std::vector<RunArgument> NetworkProgram<T>::arguments() const {
+  std::vector<RunArgument> all;
   all.emplace_back(x);
   if (labels) {
     all.emplace_back(*labels);

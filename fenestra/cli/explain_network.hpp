@@ -22,7 +22,7 @@ struct NetworkProgram {
   std::vector<Tensor<T>> masks;
 
   /// What a run is given.
-  std::vector<Given> given() const;
+  std::vector<RunArgument> arguments() const;
 };
 
 /// The model of the options in their form. A training step is the trainer's: loss, scores, new

@@ -4,6 +4,7 @@
 #include <fenestra/base/error.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/wrap.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -20,6 +21,7 @@ namespace {
 /// Every command, in the order in which help lists them.
 void add_commands(CLI::App& app, CommandLine& line) {
   add_networks(app, line);
+  add_launch(app, line);
   add_explain(app, line);
   add_check(app, line);
   add_info(app, line);
@@ -124,6 +126,23 @@ int refuse(const std::string& text) {
   return bad_input;
 }
 
+int refuse(const Error& error, const std::string& op, bool as_json) {
+  if (as_json) {
+    print_json({{"error", error_json(error, op)}});
+  }
+  return refuse(std::string("[") + std::string(code_name(error.code())) + "] " + error.what());
+}
+
+/// Help about a word of the line; there may be no such word.
+int print_topic(const CommandLine::Topic& topic, bool as_json) {
+  try {
+    std::cout << topic.help(topic.option->results().front(), as_json);
+    return fine;
+  } catch (const Error& error) {
+    return refuse(error, "", as_json);
+  }
+}
+
 int run(int argc, char** argv) {
   if (argc > 0) {
     // What was typed works again, in the commands that are suggested.
@@ -141,7 +160,7 @@ int run(int argc, char** argv) {
       "  fenestra run runs/lenet-digits/model.safetensors picture.png\n"
       "  fenestra explain\n"
       "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
-      "  fenestra explain model lenet5 --form step --batch 64\n"
+      "  fenestra explain model lenet --form step --batch 64\n"
       "  fenestra check max_pool \"x=1x2x9x9 kernel=3 stride=2 padding=1\"\n"
       "  fenestra check all --cases 100 --seed 1\n"
       "\nExit codes: 0 fine, 1 a law is broken, 2 usage, 3 bad input, 130 interrupted.");
@@ -170,16 +189,18 @@ int run(int argc, char** argv) {
     return usage(unexpected_text(app), path_of(app), asks_for_json);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
-      return app.exit(error, std::cout, std::cerr);
+      const auto topic = line.topics.find(named_commands(app).back());
+      if (topic != line.topics.end() && topic->second.option->count() > 0) {
+        return print_topic(topic->second, asks_for_json);
+      }
+      std::cout << wrapped(app.help(), terminal_of(Stream::out));
+      return fine;
     }
     return usage(error.what(), path_of(app), asks_for_json);
   } catch (const UsageError& error) {
     return usage(error.what(), path_of(app), asks_for_json);
   } catch (const Error& error) {
-    if (line.json) {
-      print_json({{"error", error_json(error, line.about)}});
-    }
-    return refuse(std::string("[") + std::string(code_name(error.code())) + "] " + error.what());
+    return refuse(error, line.about, line.json);
   } catch (const std::bad_alloc& error) {
     // The library says what for; the language's own exception has nothing but its name.
     const std::string_view what = error.what();

@@ -3,6 +3,7 @@
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/command.hpp>
 #include <fenestra/cli/network.hpp>
+#include <fenestra/cli/onnx.hpp>
 #include <fenestra/nn/initialise_model.hpp>
 
 #include <algorithm>
@@ -137,7 +138,7 @@ std::string sample_words(const Shape& sample) {
 
 template <class T>
 Network<T> load_network(const std::string& file, const std::optional<std::string>& input) {
-  nn::LoadedModel<T> loaded = nn::load_model<T>(file);
+  nn::LoadedModel<T> loaded = is_onnx(file) ? load_onnx<T>(file) : nn::load_model<T>(file);
   Network<T> network{.name = file,
                      .model = std::move(loaded.model),
                      .info = std::move(loaded.info),
@@ -174,7 +175,8 @@ Network<T> load_or_make_network(const std::string& file_or_name,
                                 Weights weights) {
   std::error_code ignored;
   const bool is_path = file_or_name.find('/') != std::string::npos ||
-                       file_or_name.find(".safetensors") != std::string::npos;
+                       file_or_name.find(".safetensors") != std::string::npos ||
+                       is_onnx(file_or_name);
   if (is_path || std::filesystem::exists(file_or_name, ignored)) {
     return load_network<T>(file_or_name, input);
   }

@@ -187,7 +187,8 @@ std::string class_name(const Network<float>& network, std::size_t number) {
                                               : std::to_string(number);
 }
 
-/// (classes, spatial...) to the class of every cell.
+}  // namespace
+
 Tensor<Index> mask_of(const Tensor<float>& scores) {
   Shape batch{1};
   Shape cells;
@@ -208,6 +209,8 @@ Tensor<Index> mask_of(const Tensor<float>& scores) {
 Tensor<float> drawn(const Tensor<float>& scores) {
   return scores.map([](float score) { return 1 / (1 + std::exp(-score)); });
 }
+
+namespace {
 
 io::Image mask_picture(const Tensor<Index>& mask) {
   io::Image image{.height = mask.shape()[0], .width = mask.shape()[1], .channels = 3, .bytes = {}};
@@ -332,7 +335,8 @@ ExitCode run_command(const RunOptions& options) {
   if (options.output) {
     require_free(*options.output, options.force);
   }
-  const Network<float> network = load_network<float>(options.file, options.sample);
+  Network<float> network = load_network<float>(options.file, options.sample);
+  apply(options.preparation, network.info.preprocessing);
   const std::vector<Item> items = items_of(options.input, network);
   const std::vector<Tensor<float>> scores = scores_of(network, items);
   std::vector<std::vector<std::string>> table;

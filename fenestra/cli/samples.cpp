@@ -89,8 +89,11 @@ void add_feature_maps(TrainingReport& report,
   pass.set_observer([&](const nn::LayerCall<float>& call) {
     const Shape& shape = call.output.shape();
     // What a layer gives cell by cell looks like what it got, but for a rectifier's zeros.
-    const bool is_new = call.kind == "conv" || call.kind == "conv_transpose" ||
-                        call.kind.find("pool") != std::string_view::npos;
+    const auto is_a = [&](std::string_view word) {
+      return call.kind.find(word) != std::string_view::npos;
+    };
+    // Nodes of ONNX models begin with a capital letter.
+    const bool is_new = is_a("conv") || is_a("Conv") || is_a("pool") || is_a("Pool");
     if (!call.has_parts && is_new && shape.rank() > 2 && shape[shape.rank() - 1] > 1) {
       all.push_back({.layer = call.name, .maps = item(call.output.tensor(), 0)});
     }
@@ -153,7 +156,7 @@ void add_samples(TrainingReport& report,
 
   nn::Layer<float> copy = model;
   for (const nn::Slot<float>& slot : nn::slots<float>(copy)) {
-    if (slot.trained && slot.value->shape().rank() >= 3) {
+    if (slot.value->shape().rank() >= 3) {
       report.filters = slot.value->tensor();
       break;
     }

@@ -1,6 +1,7 @@
 // `fenestra summary`: the layers of a model file or a ready model.
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/network.hpp>
+#include <fenestra/cli/network_drawing.hpp>
 #include <fenestra/cli/run_model.hpp>
 #include <fenestra/cli/table.hpp>
 #include <fenestra/cli/text.hpp>
@@ -11,20 +12,6 @@
 namespace fenestra::cli {
 
 namespace {
-
-Json layers_json(const nn::Summary& summary) {
-  Json rows = Json::array();
-  for (const nn::SummaryRow& row : summary.rows) {
-    rows.push_back({{"name", row.name},
-                    {"layer", row.kind},
-                    {"output", shape_json(row.output)},
-                    {"parameters", row.parameters},
-                    {"multiply_adds", row.multiply_adds},
-                    {"receptive_field",
-                     row.receptive_field.empty() ? Json(nullptr) : Json(row.receptive_field)}});
-  }
-  return rows;
-}
 
 std::string joined_names(const std::vector<std::string>& names) {
   std::string text;

@@ -2,6 +2,7 @@
 #include <fenestra/cli/table.hpp>
 #include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/terminal_picture.hpp>
+#include <fenestra/cli/wrap.hpp>
 
 #include <gtest/gtest.h>
 
@@ -198,13 +199,37 @@ TEST(Pictures, FitAtEveryWidth) {
   for (const Index side : {1, 5, 14, 28, 64, 300}) {
     pictures.push_back({checks(side), "is 7, read as 3 (99.5 %)", false});
   }
-  for (const std::size_t width : {1, 7, 40, 80, 120}) {
+  for (const std::size_t width : {1U, 7U, 40U, 80U, 120U}) {
     for (const Terminal& terminal : {plain(width), unicode(width)}) {
       for (const std::string& line : lines_of(picture_rows(pictures, terminal))) {
         EXPECT_LE(display_width(line), width);
       }
     }
   }
+}
+
+TEST(Wrap, LinesGoOnBelowTheirSecondColumn) {
+  EXPECT_EQ(wrapped("  --seed S   of weights and order of the samples\nshort\n", plain(30)),
+            "  --seed S   of weights and\n"
+            "             order of the\n"
+            "             samples\n"
+            "short\n");
+  EXPECT_EQ(wrapped("one two three four", plain(10)), "one two\n  three\n  four\n");
+  EXPECT_EQ(wrapped("", plain(10)), "");
+  const std::string text = "a word that no line can hold: " + std::string(40, 'x') + " end\n";
+  EXPECT_EQ(wrapped(text, Terminal{}), text);
+  for (std::size_t width = 1; width < 40; ++width) {
+    const std::string narrow = wrapped(text, plain(width));
+    std::string words = narrow;
+    std::erase_if(words, [](char c) { return c == ' ' || c == '\n'; });
+    EXPECT_EQ(words, "awordthatnolinecanhold:" + std::string(40, 'x') + "end") << width;
+  }
+}
+
+TEST(Wrap, LinesAreCutAtTheEndOfTheTerminal) {
+  EXPECT_EQ(fitted("abcdefghij\nabc\n\nlast one", plain(6)), "abc...\nabc\n\nlas...");
+  EXPECT_EQ(fitted("abcdefghij", unicode(6)), "abcde\u2026");
+  EXPECT_EQ(fitted("abcdefghij", Terminal{}), "abcdefghij");
 }
 
 TEST(Pictures, TakeAnyNumbersAndRefuseOtherShapes) {

@@ -2,10 +2,8 @@
 //
 // The run is in one folder: checkpoint.safetensors (all that is needed to go on),
 // model.safetensors, report.html, and one sample to try the model on.
-#include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
-#include <fenestra/base/version.hpp>
 #include <fenestra/cli/evaluate.hpp>
 #include <fenestra/cli/gradcheck.hpp>
 #include <fenestra/cli/network.hpp>
@@ -15,16 +13,14 @@
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/train.hpp>
 #include <fenestra/cli/train_watch.hpp>
+#include <fenestra/cli/training_run.hpp>
 #include <fenestra/cli/units.hpp>
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>
-#include <fenestra/io/safetensors.hpp>
-#include <fenestra/kernels/isa.hpp>
 #include <fenestra/nn/data/loader.hpp>
 #include <fenestra/nn/initialise_model.hpp>
-#include <fenestra/nn/trainer.hpp>
+#include <fenestra/ranks/mpi.hpp>
 
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
@@ -35,49 +31,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kSettingsKey = "train.settings";
-const std::string kHistoryKey = "train.history";
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
-
-/// The first interrupt is answered after the step; the second one ends the program, as if nobody
-/// had listened.
-class InterruptWatch {
- public:
-  InterruptWatch() {
-    interrupted = false;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-    sigaction(SIGINT, &action, &interrupt_before_);
-    sigaction(SIGTERM, &action, &terminate_before_);
-  }
-  ~InterruptWatch() {
-    sigaction(SIGINT, &interrupt_before_, nullptr);
-    sigaction(SIGTERM, &terminate_before_, nullptr);
-  }
-  InterruptWatch(const InterruptWatch&) = delete;
-  InterruptWatch& operator=(const InterruptWatch&) = delete;
-
- private:
-  struct sigaction interrupt_before_ = {};
-  struct sigaction terminate_before_ = {};
-};
+constexpr std::string_view kCommand = "train";
 
 /// Where a run keeps its files.
-struct RunFolder {
-  fs::path folder = {};
-
-  fs::path checkpoint() const { return folder / "checkpoint.safetensors"; }
-  fs::path previous() const { return folder / "checkpoint.safetensors.previous"; }
-  fs::path best() const { return folder / "best.safetensors"; }
-  fs::path model() const { return folder / "model.safetensors"; }
-  fs::path report() const { return folder / "report.html"; }
-  fs::path sample(bool is_picture) const {
-    return folder / (is_picture ? "sample.png" : "sample.npy");
-  }
-};
+RunFiles files_in(const fs::path& folder, const std::optional<std::string>& report) {
+  return {.checkpoint = folder / "checkpoint.safetensors",
+          .best = folder / "best.safetensors",
+          .model = folder / "model.safetensors",
+          .report = report ? fs::path(*report) : folder / "report.html"};
+}
 
 std::string folder_name(const TrainOptions& options) {
   std::string data = options.data;
@@ -87,38 +49,35 @@ std::string folder_name(const TrainOptions& options) {
   return "runs/" + options.model + "-" + data;
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
+/// Whether to go on with a run or to begin one.
+bool resumes(const TrainOptions& options, const RunFiles& files) {
+  if (options.resume_or_start && (options.resume || options.force)) {
+    throw UsageError("--resume-or-start decides itself: without --resume and --force");
+  }
+  return options.resume ||
+         (options.resume_or_start && (is_there(files.checkpoint) || is_there(files.previous())));
 }
 
-/// What a run would write must not be there, unless it was said to go on or to begin anew.
-void require_new_run(const TrainOptions& options, const RunFolder& run, const fs::path& report) {
-  if (options.resume && options.force) {
-    throw UsageError("--resume goes on, --force begins anew: one of them");
+/// The processes that train together; null for one alone. MPI is only asked for where it was said
+/// how results are to be independent of it.
+ranks::CommunicatorPtr communicator_for(const TrainSettings& settings) {
+  const int launched = ranks::launched_ranks();
+  if (settings.leaf > 0 && launched > 0) {
+    return ranks::mpi_communicator();
   }
-  if (options.resume) {
-    if (!is_there(run.checkpoint()) && !is_there(run.previous())) {
-      throw Error(ErrorCode::bad_file,
-                  run.checkpoint().string() +
-                      ": is not there, nothing can go on\n  fix: leave out --resume, or name the "
-                      "folder of the run with --output");
-    }
-    return;
+  if (launched > 1) {
+    throw Error(ErrorCode::bad_environment,
+                std::to_string(launched) +
+                    " processes were started, and without --leaf each would train by itself\n"
+                    "  fix: --leaf 8, or another number of samples, for any number of processes "
+                    "the same");
   }
-  for (const fs::path& path : {run.checkpoint(), run.previous(), run.model(), report}) {
-    if (!options.force && is_there(path)) {
-      throw Error(ErrorCode::bad_file,
-                  path.string() +
-                      ": a run has been here\n  fix: --resume to go on with it, --force to replace "
-                      "it, or another folder with --output");
-    }
-  }
+  return nullptr;
 }
 
 /// Model, data and settings, put together.
 struct Run {
-  RunFolder files = {};
+  RunFiles files = {};
   TrainSettings settings = {};
   nn::Task task = nn::Task::classification;
   nn::DatasetPtr train = {};
@@ -157,26 +116,14 @@ void require_task(const nn::ModelEntry& model, const nn::Dataset& data) {
   }
 }
 
-std::string stored_text(const RunFolder& files, const std::string& key) {
-  const fs::path path = is_there(files.checkpoint()) ? files.checkpoint() : files.previous();
-  const io::SafetensorsReader reader(path);
-  const auto found = reader.metadata().find(key);
-  if (found == reader.metadata().end()) {
-    throw Error(ErrorCode::bad_file,
-                path.string() + ": has no \"" + key +
-                    "\", so that it is not of `fenestra train`\n  fix: the folder of a run");
-  }
-  return found->second;
-}
-
-Run make_run(const TrainOptions& options, const RunFolder& files) {
+Run make_run(const TrainOptions& options, const RunFiles& files) {
   const nn::ModelEntry& model = known_model(options.model);
   Run run{.files = files, .task = task_of(model)};
   DataSource source{.text = options.data};
   if (options.resume) {
-    const std::string file = files.checkpoint().string();
+    const std::string file = files.checkpoint.string();
     run.settings = resumed_settings(
-        options, TrainSettings::from_json(stored_text(files, kSettingsKey), file), file);
+        options, TrainSettings::from_json(stored_settings(files, kCommand), file), file);
     source.count = run.settings.count;
     source.held_out = run.settings.held_out;
   } else {
@@ -230,37 +177,6 @@ nn::Layer<float> initial_model(const Run& run) {
   return model;
 }
 
-Json history_json(const std::vector<EpochRow>& history) {
-  const auto number = [](double value) {
-    return std::isfinite(value) ? Json(value) : Json(nullptr);
-  };
-  Json rows = Json::array();
-  for (const EpochRow& row : history) {
-    rows.push_back(Json::array({row.epoch,
-                                number(row.training_loss),
-                                number(row.validation_loss),
-                                number(row.score),
-                                number(row.seconds),
-                                number(row.learning_rate)}));
-  }
-  return rows;
-}
-
-std::vector<EpochRow> history_of(const std::string& text) {
-  std::vector<EpochRow> history;
-  const Json rows = Json::parse(text, nullptr, false);
-  for (const Json& row : rows.is_array() ? rows : Json::array()) {
-    if (row.is_array() && row.size() == 6 && row[0].is_number()) {
-      const auto number = [&](std::size_t i) {
-        return row[i].is_number() ? row[i].get<double>() : kUnknown;
-      };
-      history.push_back(
-          {row[0].get<Index>(), number(1), number(2), number(3), number(4), number(5)});
-    }
-  }
-  return history;
-}
-
 /// One sample of the held-out part, as a file that `fenestra run` takes.
 void write_sample(const Run& run, const fs::path& path) {
   const Tensor<float> image = run.test->get(0).image;
@@ -275,25 +191,8 @@ bool is_picture(const Shape& sample) {
   return sample.rank() == 3 && (sample[0] == 1 || sample[0] == 3);
 }
 
-std::vector<LayerRow> layer_rows(const nn::Summary& summary) {
-  std::vector<LayerRow> rows;
-  for (const nn::SummaryRow& row : summary.rows) {
-    std::string sees;
-    for (const Index extent : row.receptive_field) {
-      sees += (sees.empty() ? "" : "x") + std::to_string(extent);
-    }
-    rows.push_back({row.name,
-                    row.kind,
-                    row.output,
-                    row.parameters,
-                    row.multiply_adds,
-                    sees.empty() ? "all" : sees});
-  }
-  return rows;
-}
-
 /// Samples of the held-out part with what the model says about them.
-std::string drawn_samples(const Run& run, nn::Trainer<nn::Layer<float>>& trainer, Index count) {
+std::string drawn_samples(const Run& run, TrainingRun& training, Index count) {
   std::vector<Index> which;
   count = std::min(count, run.test->size());
   for (Index i = 0; i < count; ++i) {
@@ -303,7 +202,7 @@ std::string drawn_samples(const Run& run, nn::Trainer<nn::Layer<float>>& trainer
       nn::subset(run.test, which),
       {.batch = count, .shuffle = false, .prefetch = 0, .preprocessing = run.preprocessing});
   const nn::Batch<float> batch = *loader.next();
-  const Tensor<float> scores = trainer.predict(batch.inputs);
+  const Tensor<float> scores = training.predict(batch.inputs);
   const Index classes = scores.shape()[1];
   std::vector<CaptionedPicture> pictures;
   for (Index i = 0; i < count; ++i) {
@@ -322,236 +221,150 @@ std::string drawn_samples(const Run& run, nn::Trainer<nn::Layer<float>>& trainer
   return picture_rows(pictures, terminal_of(Stream::out), 16);
 }
 
-}  // namespace
-
-ExitCode train(const TrainOptions& options) {
-  if (options.threads) {
-    set_threads(*options.threads);
+/// What to type to go on with an interrupted run.
+std::vector<std::string> resuming_command(const TrainOptions& options) {
+  std::vector<std::string> words{
+      program_name(), std::string(kCommand), options.model, "--data", options.data};
+  if (options.output) {
+    words.insert(words.end(), {"--output", *options.output});
   }
-  const RunFolder files{options.output.value_or(folder_name(options))};
-  const fs::path report_file = options.report ? fs::path(*options.report) : files.report();
-  known_model(options.model);
-  require_new_run(options, files, report_file);
-  const Run run = make_run(options, files);
+  if (options.eager) {
+    words.emplace_back("--eager");
+  }
+  words.emplace_back("--resume");
+  return words;
+}
+
+TrainingPlan plan_of(const TrainOptions& options, const Run& run) {
   const TrainSettings& settings = run.settings;
+  return {.command = std::string(kCommand),
+          .files = run.files,
+          .settings = settings.json().dump(),
+          .model = settings.model,
+          .data = settings.data,
+          .task = run.task,
+          .train = run.train,
+          .test = run.test,
+          .input = run.input,
+          .info = run.info,
+          .trainer = {.loss = settings.loss,
+                      .optimiser = settings.optimiser,
+                      .schedule = settings.schedule,
+                      .clip_norm = settings.clip,
+                      .average = settings.average,
+                      .seed = settings.seed,
+                      .compiled = !options.eager,
+                      .leaf = settings.leaf,
+                      .communicator = communicator_for(settings)},
+          .augmentation = settings.augmentation,
+          .epochs = settings.epochs,
+          .batch = settings.batch,
+          .patience = settings.patience,
+          .rate_option = "--rate",
+          .go_on = resuming_command(options),
+          .again = reproducing_command(settings, run.files.model.parent_path().string()),
+          .resume = options.resume,
+          .json = options.json};
+}
 
-  nn::Trainer<nn::Layer<float>> trainer(initial_model(run),
-                                        {.loss = settings.loss,
-                                         .optimiser = settings.optimiser,
-                                         .schedule = settings.schedule,
-                                         .clip_norm = settings.clip,
-                                         .average = settings.average,
-                                         .seed = settings.seed,
-                                         .compiled = !options.eager});
-  Shape batch_of_one{1};
-  for (const Index extent : run.input) {
-    batch_of_one.push_back(extent);
-  }
-  const nn::Summary summary = nn::summary(trainer.model(), batch_of_one);
-  nn::Loader<float> loader(run.train,
-                           {.batch = settings.batch,
-                            .seed = settings.seed,
-                            .augmentation = nn::parse_augmentation(settings.augmentation),
-                            .preprocessing = run.preprocessing});
-  nn::Loader<float> held_out(run.test,
-                             {.batch = std::min<Index>(64, run.test->size()),
-                              .shuffle = false,
-                              .preprocessing = run.preprocessing});
-
-  std::vector<EpochRow> history;
-  trainer.metadata() = nn::model_metadata(trainer.model(), run.info);
-  if (options.resume) {
-    trainer.resume(files.checkpoint());
-    const auto kept = trainer.metadata().find(kHistoryKey);
-    history = kept == trainer.metadata().end() ? history : history_of(kept->second);
-  } else {
-    std::error_code failed;
-    fs::create_directories(files.folder, failed);
-    if (failed) {
-      throw Error(ErrorCode::bad_file,
-                  files.folder.string() + ": cannot be made: " + failed.message() +
-                      "\n  fix: another folder with --output");
-    }
-    // What --force replaces must not be taken for the new run's, should that be killed soon.
-    for (const fs::path& old :
-         {files.checkpoint(), files.previous(), files.best(), files.model(), report_file}) {
-      fs::remove(old, failed);
-    }
-  }
-  trainer.metadata()[kSettingsKey] = settings.json().dump();
-  const auto save = [&] {
-    trainer.metadata()[kHistoryKey] = history_json(history).dump();
-    trainer.save(files.checkpoint());
-  };
-
-  const InterruptWatch listens;
-  TrainWatch watch({.json = options.json,
-                    .task = run.task,
-                    .epochs = settings.epochs,
-                    .batches = loader.batches_per_epoch(),
-                    .done = trainer.steps()});
+void print_start(const TrainOptions& options, const Run& run, const TrainingRun& training) {
+  const TrainSettings& settings = run.settings;
+  const nn::Summary& summary = training.summary();
+  const ranks::CommunicatorPtr& communicator = training.plan().trainer.communicator;
   if (options.json) {
     Json start = {{"event", options.resume ? "resume" : "start"},
-                  {"folder", files.folder.string()},
+                  {"folder", run.files.model.parent_path().string()},
                   {"settings", settings.json()},
                   {"samples", run.train->size()},
                   {"held_out", run.test->size()},
                   {"parameters", summary.parameters},
                   {"multiply_adds", summary.multiply_adds},
                   {"threads", threads()},
-                  {"step", trainer.steps()}};
+                  {"step", training.steps()}};
+    if (communicator) {
+      start["ranks"] = communicator->size();
+    }
     print_json_line(start);
-  } else {
-    std::cout << summary_table(summary, terminal_of(Stream::out)) << "\n"
-              << run.train->info().name << ": " << grouped(run.train->size())
-              << " samples to learn from, " << grouped(run.test->size()) << " held out; "
-              << kind_of_samples(run.input.rank() - 1) << " "
-              << preparation_words(run.preprocessing, run.train->sample_shape()) << "\n"
-              << settings.epochs << " epochs, batches of " << settings.batch << ", "
-              << settings.optimiser << ", " << settings.schedule << ", augmentation "
-              << settings.augmentation << ", seed " << settings.seed << "\n";
-    if (options.resume) {
-      std::cout << "going on after step " << grouped(trainer.steps()) << "\n";
-    }
-    std::cout << "\n" << std::flush;
+    return;
   }
+  std::cout << summary_table(summary, terminal_of(Stream::out)) << "\n"
+            << run.train->info().name << ": " << grouped(run.train->size())
+            << " samples to learn from, " << grouped(run.test->size()) << " held out; "
+            << kind_of_samples(run.input.rank() - 1) << " "
+            << preparation_words(run.preprocessing, run.train->sample_shape()) << "\n"
+            << settings.epochs << " epochs, batches of " << settings.batch << ", "
+            << settings.optimiser << ", " << settings.schedule << ", augmentation "
+            << settings.augmentation << ", seed " << settings.seed << "\n";
+  if (settings.leaf > 0) {
+    std::cout << "leaves of " << settings.leaf << " samples, on "
+              << (communicator ? communicator->size() : 1) << " processes; any number of them "
+              << "gives the same weights\n";
+  }
+  if (options.resume) {
+    std::cout << "going on after step " << grouped(training.steps()) << "\n";
+  }
+  std::cout << "\n" << std::flush;
+}
 
-  nn::FitResult result;
-  if (trainer.cursor().epoch < settings.epochs) {
-    result = trainer.fit(loader,
-                         settings.epochs,
-                         {.validation = &held_out,
-                          .patience = settings.patience,
-                          .stop = &interrupted,
-                          .on_step =
-                              [&](const nn::StepResult& step) {
-                                watch.step(step);
-                                if (watch.wants_checkpoint()) {
-                                  watch.timed(&TrainCosts::checkpoints, save);
-                                }
-                              },
-                          .on_epoch =
-                              [&](const nn::EpochResult& epoch) {
-                                history.push_back(watch.epoch(epoch));
-                                watch.timed(&TrainCosts::checkpoints, [&] {
-                                  if (settings.patience > 0 && epoch.is_best) {
-                                    nn::save_model(files.best(), trainer.trained(), run.info);
-                                  }
-                                  save();
-                                });
-                              }});
+}  // namespace
+
+ExitCode train(const TrainOptions& said) {
+  if (said.threads) {
+    set_threads(*said.threads);
   }
-  watch.end();
-  if (result.end == nn::FitEnd::diverged) {
-    throw Error(ErrorCode::bad_problem,
-                "the loss is not a finite number any more, in step " +
-                    std::to_string(trainer.steps()) +
-                    "\n  fix: a smaller --rate, or --clip 1; the last checkpoint is " +
-                    files.checkpoint().string());
+  const fs::path folder(said.output.value_or(folder_name(said)));
+  const RunFiles files = files_in(folder, said.report);
+  TrainOptions options = said;
+  options.resume = resumes(said, files);
+  known_model(options.model);
+  require_new_run(files, options.resume, options.force);
+  const Run run = make_run(options, files);
+  const TrainSettings& settings = run.settings;
+  TrainingRun training(plan_of(options, run), initial_model(run));
+  // All ranks train; the first one speaks and writes.
+  if (!training.is_first()) {
+    return training.follow();
   }
-  if (interrupted) {
-    save();
-    std::vector<std::string> words{
-        program_name(), "train", settings.model, "--data", settings.data};
-    if (options.output) {
-      words.insert(words.end(), {"--output", *options.output});
-    }
-    if (options.eager) {
-      words.emplace_back("--eager");
-    }
-    words.emplace_back("--resume");
-    const std::string line = shell_line(words);
-    if (options.json) {
-      print_json_line({{"event", "interrupted"},
-                       {"step", trainer.steps()},
-                       {"epoch", trainer.cursor().epoch},
-                       {"checkpoint", files.checkpoint().string()},
-                       {"go_on", line}});
-    } else {
-      std::cerr << "interrupted after step " << grouped(trainer.steps()) << " ("
-                << trainer.cursor().epoch << " of " << settings.epochs
-                << " epochs done); the checkpoint is " << files.checkpoint().string()
-                << "\nto go on: " << line << "\n";
-    }
+  if (!options.resume) {
+    std::error_code ignored;
+    fs::remove(files.model, ignored);  // of a run that --force replaces
+  }
+  print_start(options, run, training);
+  if (!training.fit()) {
     return was_interrupted;
   }
 
-  // The model that is kept: the last weights, or the best ones of a run that was to stop early.
-  const bool keeps_best = settings.patience > 0 && is_there(files.best());
-  nn::Layer<float> trained = trainer.trained();
-  if (keeps_best) {
-    nn::load_weights(files.best(), trained);
-  }
-  nn::Trainer<nn::Layer<float>> deployed(trained,
-                                         {.loss = settings.loss, .compiled = !options.eager});
-  const nn::Evaluation evaluation =
-      watch.timed(&TrainCosts::evaluation, [&] { return deployed.evaluate(held_out); });
+  const nn::Evaluation& evaluation = training.evaluate();
   nn::ModelInfo info = run.info;
   info.more["score"] = score_text(evaluation, run.task);
-  info.more["command"] = shell_line(reproducing_command(settings, files.folder.string()));
-  nn::save_model(files.model(), trained, info);
-  const fs::path sample_file = files.sample(is_picture(run.test->sample_shape()));
+  info.more["command"] = shell_line(training.plan().again);
+  nn::save_model(files.model, training.trained(), info);
+  const fs::path sample_file =
+      folder / (is_picture(run.test->sample_shape()) ? "sample.png" : "sample.npy");
   write_sample(run, sample_file);
 
   std::optional<GradientCheck> gradients;
   if (options.gradcheck) {
-    const Network<double> exact = load_network<double>(files.model().string());
-    gradients = watch.timed(&TrainCosts::gradients, [&] {
+    const Network<double> exact = load_network<double>(files.model.string());
+    gradients = training.watch().timed(&TrainCosts::gradients, [&] {
       return check_network_gradients(exact, run.test.get(), 4, 2, settings.seed);
     });
   }
-
-  TrainingReport report;
-  report.title = info.name;
-  report.command = info.more["command"];
-  report.model = settings.model;
-  report.data = settings.data;
-  report.layers = layer_rows(summary);
-  report.score_name = score_name(run.task);
-  report.test_loss = evaluation.loss;
-  report.history = history;
-  report.step_losses = watch.step_losses();
-  report.steps_per_epoch = loader.batches_per_epoch();
-  report.classes = run.info.classes;
-  report.test_score = run.task == nn::Task::reconstruction ? kUnknown : evaluation.score();
-  if (evaluation.confusion) {
-    report.confusion = evaluation.confusion->counts();
-  }
-  add_samples(report, trained, run.task, *run.test, run.preprocessing, [&](const Tensor<float>& x) {
-    return deployed.predict(x);
-  });
-  report.costs = watch.cost_rows();
-  report.peak_bytes = peak_memory();
-  report.environment = {.version = std::string(version),
-                        .isa = std::string(kernels::isa_name()),
-                        .threads = threads(),
-                        .seed = settings.seed};
-  replace_file(report_file, {report_html(report)});
+  training.write_report();
 
   const std::string tool = program_name();
-  const std::string model_file = files.model().string();
+  const std::string model_file = files.model.string();
   if (options.json) {
-    Json end = {{"event", "end"},
-                {"reason", result.end == nn::FitEnd::patience ? "patience" : "finished"},
-                {"steps", trainer.steps()},
-                {"epochs", trainer.cursor().epoch},
-                {"seconds", watch.seconds()}};
-    end.update(evaluation_json(evaluation, run.task, run.info.classes));
+    Json end = training.end_json();
     if (gradients) {
       end["gradients_agree"] = gradients->agrees();
     }
-    end["model"] = model_file;
-    end["checkpoint"] = files.checkpoint().string();
-    end["report"] = report_file.string();
     print_json_line(end);
   } else {
-    if (result.end == nn::FitEnd::patience) {
-      std::cout << "stopped early: no better score for " << settings.patience
-                << " epochs; the best weights are kept\n\n";
-    }
+    std::cout << training.early_end_words();
     if (options.show > 0 && run.task == nn::Task::classification &&
         is_picture(run.test->sample_shape())) {
-      std::cout << drawn_samples(run, deployed, options.show) << "\n";
+      std::cout << drawn_samples(run, training, options.show) << "\n";
     }
     std::cout << evaluation_text(evaluation, run.task, run.info.classes);
     if (gradients) {
@@ -559,8 +372,8 @@ ExitCode train(const TrainOptions& options) {
     }
     std::cout << "\n"
               << columns({{"model", model_file},
-                          {"report", report_file.string()},
-                          {"time", time_text(watch.seconds())}},
+                          {"report", files.report.string()},
+                          {"time", time_text(training.watch().seconds())}},
                          0)
               << "\nTry next:\n  " << shell_line({tool, "run", model_file, sample_file.string()})
               << "\n  " << shell_line({tool, "eval", model_file, "--data", settings.data}) << "\n  "

@@ -33,12 +33,14 @@ struct TrainOptions {
   std::optional<Index> patience = {};
   std::optional<double> average = {};
   std::optional<double> clip = {};
+  std::optional<Index> leaf = {};
   std::optional<int> threads = {};
   std::optional<std::string> output = {};  ///< a folder
   std::optional<std::string> report = {};  ///< instead of report.html in it
   Index show = 0;                          ///< samples to draw at the end
   bool gradcheck = false;
   bool resume = false;
+  bool resume_or_start = false;
   bool force = false;
   bool eager = false;
   bool json = false;
@@ -62,6 +64,7 @@ struct TrainSettings {
   Index patience = 0;
   double average = 0;
   double clip = 0;
+  Index leaf = 0;
 
   Json json() const;
   /// Throws `bad_file`; `file` is for the message.

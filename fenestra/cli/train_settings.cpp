@@ -2,6 +2,7 @@
 #include <fenestra/base/error.hpp>
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/train.hpp>
+#include <fenestra/cli/training_run.hpp>
 #include <fenestra/nn/any_optimiser.hpp>
 #include <fenestra/nn/data/augmentation.hpp>
 #include <fenestra/nn/losses.hpp>
@@ -60,11 +61,13 @@ struct DataChoice {
   Index epochs;
   Index batch;
   std::string_view augmentation;
+  double smoothing = 0;  ///< of the labels
+  double rate = 0.002;   ///< of Adam
 };
 
 constexpr std::array<DataChoice, 7> kDataChoices = {{
-    {"digits", 20, 32, "shift=1,rotate=10"},
-    {"mnist", 3, 64, "none"},
+    {"digits", 30, 32, "shift=1,rotate=15,noise=0.05", 0.1},
+    {"mnist", 3, 64, "none", 0, 0.006},
     {"fashion", 15, 64, "flip=0.5,shift=2"},
     {"shapes", 12, 16, "flip=0.5,flip_vertical=0.5"},
     {"tones", 8, 32, "none"},
@@ -91,18 +94,9 @@ std::string optimiser_text(const TrainOptions& options) {
   said.rate = options.rate;
   if (!options.rate &&
       (!options.optimiser || *options.optimiser == "adamw" || *options.optimiser == "adam")) {
-    said.rate = 0.002;
+    said.rate = choice_for(options.data).rate;
   }
   return nn::Optimiser<float>::make(options.optimiser.value_or("adamw"), said).text();
-}
-
-[[noreturn]] void refuse_change(const std::string& option,
-                                const std::string& said,
-                                const std::string& stored,
-                                const std::string& file) {
-  throw Error(ErrorCode::bad_problem,
-              option + " " + said + ": the run in " + file + " has " + stored +
-                  "\n  fix: leave it out, or start another run in another folder (--output)");
 }
 
 }  // namespace
@@ -114,22 +108,26 @@ nn::Task task_of(const nn::ModelEntry& model) {
 }
 
 Json TrainSettings::json() const {
-  return {{"model", model},
-          {"data", data},
-          {"epochs", epochs},
-          {"batch", batch},
-          {"optimiser", optimiser},
-          {"schedule", schedule},
-          {"loss", loss},
-          {"augmentation", augmentation},
-          {"seed", seed},
-          {"width", width},
-          {"size", size},
-          {"count", count},
-          {"held_out", held_out},
-          {"patience", patience},
-          {"average", average},
-          {"clip", clip}};
+  Json json = {{"model", model},
+               {"data", data},
+               {"epochs", epochs},
+               {"batch", batch},
+               {"optimiser", optimiser},
+               {"schedule", schedule},
+               {"loss", loss},
+               {"augmentation", augmentation},
+               {"seed", seed},
+               {"width", width},
+               {"size", size},
+               {"count", count},
+               {"held_out", held_out},
+               {"patience", patience},
+               {"average", average},
+               {"clip", clip}};
+  if (leaf > 0) {
+    json["leaf"] = leaf;
+  }
+  return json;
 }
 
 TrainSettings TrainSettings::from_json(const std::string& text, const std::string& file) {
@@ -152,6 +150,7 @@ TrainSettings TrainSettings::from_json(const std::string& text, const std::strin
     json.at("patience").get_to(s.patience);
     json.at("average").get_to(s.average);
     json.at("clip").get_to(s.clip);
+    s.leaf = json.value("leaf", Index{0});
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::bad_file,
                 file + ": the settings of its run cannot be read: " + error.what() +
@@ -171,7 +170,8 @@ TrainSettings settings_for(const TrainOptions& options,
   s.schedule = nn::Schedule::parse(options.schedule.value_or("one-cycle")).text();
   s.loss = nn::Loss<float>::make(options.loss.value_or(task_of(model) == nn::Task::reconstruction
                                                            ? "bce"
-                                                           : "cross-entropy"))
+                                                           : "cross-entropy smoothing=" +
+                                                                 number_words(choice.smoothing)))
                .text();
   s.augmentation = nn::to_string(
       nn::parse_augmentation(options.augmentation.value_or(std::string(choice.augmentation))));
@@ -188,6 +188,7 @@ TrainSettings settings_for(const TrainOptions& options,
   s.patience = options.patience.value_or(0);
   s.average = options.average.value_or(0);
   s.clip = options.clip.value_or(0);
+  s.leaf = options.leaf.value_or(0);
   return s;
 }
 
@@ -227,6 +228,7 @@ TrainSettings resumed_settings(const TrainOptions& options,
   same("--held-out", options.held_out, stored.held_out);
   same("--average", options.average, stored.average);
   same("--clip", options.clip, stored.clip);
+  same("--leaf", options.leaf, stored.leaf);
   // Longer, and more or less patient: these go on from where the run is.
   stored.epochs = options.epochs.value_or(stored.epochs);
   stored.patience = options.patience.value_or(stored.patience);
@@ -266,6 +268,9 @@ std::vector<std::string> reproducing_command(const TrainSettings& s, const std::
   }
   if (s.clip != 0) {
     say("--clip", number_words(s.clip));
+  }
+  if (s.leaf != 0) {
+    say("--leaf", std::to_string(s.leaf));
   }
   say("--output", folder);
   return words;

@@ -1,0 +1,263 @@
+// `fenestra infer`: a model on one picture or array that is read and written by parts, in bounded
+// memory and with the bits of the whole.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/base/text.hpp>
+#include <fenestra/cli/command_line.hpp>
+#include <fenestra/cli/network.hpp>
+#include <fenestra/cli/report_colours.hpp>
+#include <fenestra/cli/run_model.hpp>
+#include <fenestra/cli/terminal.hpp>
+#include <fenestra/cli/text.hpp>
+#include <fenestra/cli/train_watch.hpp>
+#include <fenestra/io/regions.hpp>
+#include <fenestra/nn/tiles.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace fenestra::cli {
+
+namespace {
+
+// Of the memory, for the program itself and the scratch of its threads; at most a quarter.
+constexpr std::size_t kSetAside = std::size_t{64} << 20;
+
+/// "3x4096x4096:u8"; f32 where no type is said.
+io::RawFormat parse_raw(std::string_view text) {
+  constexpr std::pair<std::string_view, io::NumberType> kTypes[] = {{"u8", io::NumberType::u8},
+                                                                    {"u16", io::NumberType::u16},
+                                                                    {"i16", io::NumberType::i16},
+                                                                    {"f16", io::NumberType::f16},
+                                                                    {"f32", io::NumberType::f32},
+                                                                    {"f64", io::NumberType::f64}};
+  const std::size_t colon = text.find(':');
+  io::RawFormat raw{.shape = parse_extents(text.substr(0, colon), "--raw")};
+  if (colon == std::string_view::npos) {
+    return raw;
+  }
+  const std::string_view name = text.substr(colon + 1);
+  for (const auto& [known, type] : kTypes) {
+    if (name == known) {
+      raw.type = type;
+      return raw;
+    }
+  }
+  throw UsageError("--raw: \"" + std::string(name) + "\" is none of u8, u16, i16, f16, f32, f64");
+}
+
+/// The picture as the network takes it, (1, channels, spatial...): the axis of samples and that of
+/// a single channel may be missing in the file.
+Shape input_shape(const Shape& file, const Shape& sample, const std::string& name) {
+  const int spatial_rank = sample.rank() - 1;
+  const bool fits = file.rank() == spatial_rank       ? sample[0] == 1
+                    : file.rank() == spatial_rank + 1 ? file[0] == sample[0]
+                    : file.rank() == spatial_rank + 2 ? file[0] == 1 && file[1] == sample[0]
+                                                      : false;
+  if (!fits || file.elements().value_or(0) == 0) {
+    throw Error(ErrorCode::shape_mismatch,
+                name + ": an array " + to_string(file) + "; the model takes " +
+                    sample_words(sample) + "\n  fix: one picture (channels, spatial...) with " +
+                    std::to_string(sample[0]) + (sample[0] == 1 ? " channel" : " channels"));
+  }
+  Shape shape{1, sample[0]};
+  for (int axis = file.rank() - spatial_rank; axis < file.rank(); ++axis) {
+    shape.push_back(file[axis]);
+  }
+  return shape;
+}
+
+/// A box of (1, channels, spatial...) as one of `rank` axes.
+Box without_leading(const Box& box, int rank) {
+  Box result;
+  for (int axis = box.rank() - rank; axis < box.rank(); ++axis) {
+    result.begin.push_back(box.begin[axis]);
+    result.count.push_back(box.count[axis]);
+  }
+  return result;
+}
+
+/// Numbers of the file as the network was trained on them.
+nn::TileSource<float> prepared_source(const io::RegionReader& reader,
+                                      const Shape& shape,
+                                      const nn::Preprocessing& preprocessing) {
+  nn::check_fits(preprocessing, shape[1]);
+  return {shape, [&reader, preprocessing](const Box& box, float* out) {
+            Tensor<float> part =
+                Tensor<float>::uninitialised(without_leading(box, box.rank() - 1).shape());
+            reader.read(without_leading(box, reader.shape().rank()), part.mutable_data());
+            if (reader.has_bytes()) {
+              for (float& number : part.mutable_values()) {
+                number /= 255;
+              }
+            }
+            nn::normalise_into(preprocessing, part, out);
+          }};
+}
+
+/// Results as a file of that format holds them: arrays the numbers, pictures the classes of cells
+/// (their numbers in .pgm, their colours in .ppm) or what was drawn.
+class Drawing {
+ public:
+  Drawing(io::RegionFormat format, nn::Task task) : format_(format), task_(task) {}
+
+  bool draws() const {
+    return format_ == io::RegionFormat::pgm || format_ == io::RegionFormat::ppm;
+  }
+  /// Of the file, for an output (1, scores, spatial...).
+  Shape shape(const Shape& output) const {
+    Shape result;
+    if (!(draws() && task_ == nn::Task::segmentation)) {
+      result.push_back(output[1]);
+    } else if (format_ == io::RegionFormat::ppm) {
+      result.push_back(3);
+    }
+    for (int axis = 2; axis < output.rank(); ++axis) {
+      result.push_back(output[axis]);
+    }
+    return result;
+  }
+  void write(io::RegionWriter& writer, const Shape& file, const Box& box, const float* values) {
+    Box part = without_leading(box, file.rank());
+    if (!draws()) {
+      writer.write(part, values);
+      return;
+    }
+    const Box scores_box = without_leading(box, box.rank() - 1);
+    Tensor<float> scores(
+        scores_box.shape(),
+        std::span<const float>(values, static_cast<std::size_t>(*scores_box.shape().elements())));
+    if (task_ != nn::Task::segmentation) {
+      writer.write(part, drawn(scores).data());
+      return;
+    }
+    const Tensor<Index> mask = mask_of(scores);
+    const Index channels = format_ == io::RegionFormat::ppm ? 3 : 1;
+    Tensor<float> levels(Shape{channels, mask.size()});
+    for (Index i = 0; i < mask.size(); ++i) {
+      const Colour colour = colour_of_class(mask[i]);
+      for (Index c = 0; c < channels; ++c) {
+        levels.mutable_data()[c * mask.size() + i] =
+            channels == 1 ? static_cast<float>(std::min<Index>(mask[i], 255)) / 255
+                          : static_cast<float>(colour[static_cast<std::size_t>(c)]) / 255;
+      }
+    }
+    if (channels == 3) {
+      part.set(0, {0, 3});
+    }
+    writer.write(part, levels.data());
+  }
+
+ private:
+  io::RegionFormat format_;
+  nn::Task task_;
+};
+
+}  // namespace
+
+ExitCode infer_command(const InferOptions& options) {
+  if (options.threads) {
+    set_threads(*options.threads);
+  }
+  const std::optional<io::RegionFormat> format = io::region_format(options.output);
+  if (!format) {
+    throw UsageError("--output: " + options.output + " is none of .npy, .raw, .pgm, .ppm");
+  }
+  require_free(options.output, options.force);
+  nn::TileOptions how{.memory = options.memory - std::min(kSetAside, options.memory / 4)};
+  if (options.tile != "auto") {
+    how.tile = parse_extents(options.tile, "--tile");
+  }
+  const Network<float> network = load_or_make_network<float>(options.model, options.sample);
+  const io::RegionReader reader(
+      options.input, options.raw ? std::optional(parse_raw(*options.raw)) : std::nullopt);
+  const Shape input = input_shape(reader.shape(), network.input, options.input);
+
+  ProgressLine progress;
+  how.progress = [&](Index done, Index all) {
+    progress.show([&] {
+      return ProgressState{.label = "tile " + std::to_string(done) + "/" + std::to_string(all),
+                           .part = static_cast<double>(done) / static_cast<double>(all),
+                           .details = ""};
+    });
+  };
+  nn::TiledNetwork<float> tiled(nn::trace_network<float>(network.model, input), how);
+  Drawing drawing(*format, network.task);
+  const Shape file = drawing.shape(tiled.output());
+  io::RegionWriter writer(options.output, *format, file);
+  const nn::TileReport report =
+      tiled.run(prepared_source(reader, input, network.info.preprocessing),
+                {.begin = {}, .write = [&](const Box& box, const float* values) {
+                   drawing.write(writer, file, box, values);
+                 }});
+  writer.commit();
+  progress.clear();
+  if (options.json) {
+    print_json({{"model", network.name},
+                {"input", shape_json(input)},
+                {"output", shape_json(report.output)},
+                {"tile", shape_json(report.tile)},
+                {"tiles", report.tiles},
+                {"programs", report.programs},
+                {"bytes", report.bytes},
+                {"cells_read", report.input_share},
+                {"peak_memory", peak_memory()},
+                {"written", options.output}});
+    return fine;
+  }
+  std::cout << extents(spatial(spatial(input))) << " to "
+            << extents(spatial(spatial(report.output))) << " in " << report.tiles
+            << (report.tiles == 1 ? " tile of " : " tiles of ") << extents(report.tile)
+            << ", each cell read " << decimal(report.input_share, 2) << " times, "
+            << bytes_text(report.bytes) << " for a tile\nwritten: " << options.output << "\n";
+  return fine;
+}
+
+void add_infer(CLI::App& app, CommandLine& line) {
+  const auto o = std::make_shared<InferOptions>();
+  CLI::App* command = app.add_subcommand(
+      "infer", "A model on one large picture, tile by tile, bits as of the whole");
+  command->add_option("model", o->model, "a model file, or the name of a ready model")
+      ->required()
+      ->type_name("FILE|MODEL");
+  command->add_option("input", o->input, "a .npy, PGM or PPM file, or raw numbers")
+      ->required()
+      ->type_name("INPUT");
+  command
+      ->add_option("-o,--output",
+                   o->output,
+                   ".npy or .raw for the numbers, .pgm or .ppm for classes of cells or a picture")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--tile", o->tile, "auto (default), or extents of the output: 512x512")
+      ->type_name("SIZE");
+  command->add_option("--memory", o->memory, "for everything, 1 GiB by default: 1G")
+      ->transform(byte_count(1))
+      ->type_name("BYTES");
+  command
+      ->add_option(
+          "--raw", o->raw, "what a raw file holds: 3x4096x4096:u8, or u16, i16, f16, f32, f64")
+      ->type_name("SHAPE[:TYPE]");
+  command->add_option("--input-shape", o->sample, "what the model takes, if the file does not say")
+      ->type_name("SHAPE");
+  command->add_option("--threads", o->threads, "threads to run on")
+      ->check(whole_number<int>(1))
+      ->type_name("N");
+  command->add_flag("--force", o->force, "replace the output if it exists");
+  add_json(*command, line);
+  command->footer(
+      "\nExamples:\n"
+      "  fenestra infer runs/unet-shapes/model.safetensors scan.pgm --memory 1G -o mask.pgm\n"
+      "  fenestra infer unet scan.npy --tile 512x512 -o scores.npy\n"
+      "\nThe picture keeps its size. A model in which a cell needs the whole picture is refused.");
+  line.actions[command] = [o, &line] {
+    o->json = line.json;
+    return infer_command(*o);
+  };
+}
+
+}  // namespace fenestra::cli

@@ -1,0 +1,244 @@
+// ONNX files as networks of the command line: loaded, checked, converted.
+#include <fenestra/cli/network.hpp>
+#include <fenestra/cli/onnx.hpp>
+#include <fenestra/cli/text.hpp>
+#include <fenestra/io/onnx.hpp>
+#include <fenestra/io/safetensors.hpp>
+#include <fenestra/nn/model_info.hpp>
+
+#include <charconv>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+namespace fenestra::cli {
+
+namespace {
+
+/// "1x28x28" where the model says all extents of its only input but the first.
+std::optional<std::string> declared_input(const std::vector<onnx::ValueInfo>& inputs) {
+  if (inputs.size() != 1 || !inputs[0].dims || inputs[0].dims->size() < 2) {
+    return std::nullopt;
+  }
+  Shape shape;
+  for (std::size_t axis = 1; axis < inputs[0].dims->size(); ++axis) {
+    const onnx::Dimension& dim = (*inputs[0].dims)[axis];
+    if (!dim.extent) {
+      return std::nullopt;
+    }
+    shape.push_back(*dim.extent);
+  }
+  return extents(shape);
+}
+
+std::vector<double> parse_numbers(const std::string& text, std::string_view what) {
+  std::vector<double> numbers;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    double number = 0;
+    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (failed != std::errc() || end != word.data() + word.size()) {
+      throw UsageError(std::string(what) + ": \"" + text +
+                       "\" is not a list of numbers, such as 0.485,0.456,0.406");
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// "x=1x3x224x224 y=1x4" by name.
+std::map<std::string, Shape> parse_shapes(const std::string& text) {
+  std::map<std::string, Shape> shapes;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.rfind('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError("\"" + word + "\" is no shape of an input, such as x=1x3x224x224");
+    }
+    shapes.emplace(word.substr(0, equals), parse_extents(word.substr(equals + 1), word));
+  }
+  return shapes;
+}
+
+}  // namespace
+
+bool is_onnx(std::string_view file) { return file.ends_with(".onnx"); }
+
+template <class T>
+nn::LoadedModel<T> load_onnx(const std::string& file) {
+  onnx::Model model = onnx::read_model(std::filesystem::path(file));
+  nn::ModelInfo info = nn::detail::info_from(model.metadata, file);
+  const std::string scores = onnx::scores_value(model);
+  const onnx::Network<T> network(std::move(model), {.outputs = {scores}});
+  if (!info.more.contains(kInputKey)) {
+    if (const std::optional<std::string> input = declared_input(network.inputs())) {
+      info.more.emplace(kInputKey, *input);
+    }
+  }
+  return {nn::Layer<T>(network), std::move(info)};
+}
+
+template nn::LoadedModel<float> load_onnx(const std::string&);
+template nn::LoadedModel<double> load_onnx(const std::string&);
+
+void apply(const PreparationOptions& options, nn::Preprocessing& preprocessing) {
+  if (options.size) {
+    preprocessing.size = parse_extents(*options.size, "--size");
+  }
+  if (options.mean) {
+    preprocessing.mean = parse_numbers(*options.mean, "--mean");
+  }
+  if (options.scale) {
+    preprocessing.scale = parse_numbers(*options.scale, "--scale");
+  }
+}
+
+ExitCode check_onnx(const CheckOptions& options) {
+  const std::map<std::string, Shape> shapes = parse_shapes(options.problem.value_or(""));
+  onnx::Model model = onnx::read_model(std::filesystem::path(options.op));
+  const std::size_t nodes = model.graph.nodes.size();
+  const Index opset = model.opset();
+  std::vector<onnx::Problem> found = onnx::problems(model);
+  std::vector<onnx::Problem> open;  // said when shapes are not
+  std::vector<onnx::Problem> cut_off;
+  std::vector<std::string> signature;
+  if (found.empty()) {
+    const onnx::Network<float> network(std::move(model));
+    for (const onnx::ValueInfo& input : network.inputs()) {
+      signature.push_back(input.name);
+    }
+    for (onnx::Problem& problem : network.check(shapes)) {
+      // A shape that nobody said is no fault of the model.
+      (problem.node.empty() ? open : found).push_back(std::move(problem));
+    }
+    cut_off = network.cut_off();
+  }
+  if (options.json) {
+    const auto list = [](const std::vector<onnx::Problem>& problems) {
+      Json json = Json::array();
+      for (const onnx::Problem& p : problems) {
+        json.push_back(
+            {{"node", p.node}, {"operator", p.op}, {"problem", p.text}, {"fix", p.help}});
+      }
+      return json;
+    };
+    print_json({{"model", options.op},
+                {"opset", opset},
+                {"nodes", nodes},
+                {"problems", list(found)},
+                {"open", list(open)},
+                {"cut_off", list(cut_off)}});
+    return found.empty() ? fine : law_broken;
+  }
+  std::cout << options.op << ": " << nodes << " nodes, opset " << opset << "\n";
+  for (const onnx::Problem& problem : found) {
+    std::cout << "  " << to_string(problem) << "\n";
+  }
+  for (const onnx::Problem& problem : open) {
+    std::cout << "  not checked: " << to_string(problem) << "\n";
+  }
+  for (const onnx::Problem& problem : cut_off) {
+    std::cout << "  cannot be trained: " << to_string(problem) << "\n";
+  }
+  std::cout << (found.empty() ? "it runs\n"
+                              : std::to_string(found.size()) +
+                                    (found.size() == 1 ? " problem\n" : " problems\n"));
+  return found.empty() ? fine : law_broken;
+}
+
+// --- convert -----------------------------------------------------------------------------------
+
+namespace {
+
+/// All tensors of floating-point numbers that the file names.
+io::TensorMap tensors_of(const onnx::Model& model) {
+  io::TensorMap tensors;
+  const auto add = [&](const std::string& name, const onnx::TensorData& tensor) {
+    if (onnx::is_floating(tensor.type)) {
+      tensors.emplace(name, tensor.read_nearest());
+    }
+  };
+  for (const onnx::TensorData& tensor : model.graph.initializers) {
+    add(tensor.name, tensor);
+  }
+  for (const onnx::Node& node : model.graph.nodes) {
+    const onnx::Attribute* const value = node.op_type == "Constant" ? node.find("value") : nullptr;
+    if (value != nullptr && value->t && !node.outputs.empty()) {
+      add(node.outputs[0], *value->t);
+    }
+  }
+  return tensors;
+}
+
+std::string joined_names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += "\n    " + name;
+  }
+  return text;
+}
+
+/// The model with the weights of a file; all must fit.
+std::string replace_weights(const ConvertOptions& options) {
+  const onnx::Model model = onnx::read_model(std::filesystem::path(*options.model));
+  const io::TensorMap known = tensors_of(model);
+  io::TensorMap given = io::load_safetensors(options.from).tensors;
+  std::vector<std::string> strange;
+  for (const auto& [name, tensor] : given) {
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      strange.push_back(name + ": the model has none of this name");
+      continue;
+    }
+    const auto shape = [](const io::AnyTensor& any) {
+      return std::visit([](const auto& t) { return t.shape(); }, any);
+    };
+    if (shape(tensor) != shape(found->second)) {
+      strange.push_back(name + ": " + to_string(shape(tensor)) + ", the model has " +
+                        to_string(shape(found->second)));
+    }
+  }
+  if (!strange.empty()) {
+    throw Error(ErrorCode::shape_mismatch,
+                options.from + ": " + std::to_string(strange.size()) + " of " +
+                    std::to_string(given.size()) + " tensors do not fit " + *options.model + ":" +
+                    joined_names(strange) + "\n  fix: the weights of this model");
+  }
+  const std::size_t count = given.size();
+  onnx::save_model(options.to, model, {.tensors = std::move(given)});
+  return std::to_string(count) + " of " + std::to_string(known.size()) + " weights replaced";
+}
+
+}  // namespace
+
+ExitCode convert_command(const ConvertOptions& options) {
+  require_free(options.to, options.force);
+  std::string done;
+  const bool to_safetensors = options.to.ends_with(".safetensors");
+  if (is_onnx(options.from) && to_safetensors) {
+    const onnx::Model model = onnx::read_model(std::filesystem::path(options.from));
+    const io::TensorMap tensors = tensors_of(model);
+    io::save_safetensors(options.to, tensors, model.metadata);
+    done = std::to_string(tensors.size()) + " weights";
+  } else if (is_onnx(options.to) && options.model) {
+    done = replace_weights(options);
+  } else if (is_onnx(options.to) && !is_onnx(options.from)) {
+    const Network<float> network = load_network<float>(options.from, options.input);
+    nn::ModelInfo info = network.info;
+    info.more[std::string(kInputKey)] = extents(network.input);
+    onnx::export_model(options.to, network.model, network.input, info);
+    done = "a network of " + std::to_string(network.layers.rows.size()) + " layers";
+  } else {
+    throw UsageError("convert: from " + options.from + " to " + options.to +
+                     ": one is .onnx and the other .safetensors");
+  }
+  if (options.json) {
+    print_json({{"from", options.from}, {"to", options.to}, {"done", done}});
+  } else {
+    std::cout << options.to << ": " << done << "\n";
+  }
+  return fine;
+}
+
+}  // namespace fenestra::cli

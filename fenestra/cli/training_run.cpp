@@ -1,0 +1,329 @@
+// A training of the command line from its first step to its report.
+#include <fenestra/base/file.hpp>
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/base/text.hpp>
+#include <fenestra/base/version.hpp>
+#include <fenestra/cli/evaluate.hpp>
+#include <fenestra/cli/network.hpp>
+#include <fenestra/cli/text.hpp>
+#include <fenestra/cli/training_run.hpp>
+#include <fenestra/io/safetensors.hpp>
+#include <fenestra/kernels/isa.hpp>
+
+#include <atomic>
+#include <cmath>
+#include <iostream>
+#include <system_error>
+#include <utility>
+
+namespace fenestra::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kHistoryKey = "train.history";
+
+std::string settings_key(std::string_view command) { return std::string(command) + ".settings"; }
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+
+Json history_json(const std::vector<EpochRow>& history) {
+  const auto number = [](double value) {
+    return std::isfinite(value) ? Json(value) : Json(nullptr);
+  };
+  Json rows = Json::array();
+  for (const EpochRow& row : history) {
+    rows.push_back(Json::array({row.epoch,
+                                number(row.training_loss),
+                                number(row.validation_loss),
+                                number(row.score),
+                                number(row.seconds),
+                                number(row.learning_rate)}));
+  }
+  return rows;
+}
+
+std::vector<EpochRow> history_of(const std::string& text) {
+  std::vector<EpochRow> history;
+  const Json rows = Json::parse(text, nullptr, false);
+  for (const Json& row : rows.is_array() ? rows : Json::array()) {
+    if (row.is_array() && row.size() == 6 && row[0].is_number()) {
+      const auto number = [&](std::size_t i) {
+        return row[i].is_number() ? row[i].get<double>() : kUnknown;
+      };
+      history.push_back(
+          {row[0].get<Index>(), number(1), number(2), number(3), number(4), number(5)});
+    }
+  }
+  return history;
+}
+
+std::vector<LayerRow> layer_rows(const nn::Summary& summary) {
+  std::vector<LayerRow> rows;
+  for (const nn::SummaryRow& row : summary.rows) {
+    std::string sees;
+    for (const Index extent : row.receptive_field) {
+      sees += (sees.empty() ? "" : "x") + std::to_string(extent);
+    }
+    rows.push_back({row.name,
+                    row.kind,
+                    row.output,
+                    row.parameters,
+                    row.multiply_adds,
+                    sees.empty() ? "all" : sees});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Shape batch_of_one(const Shape& sample) {
+  Shape shape{1};
+  for (const Index extent : sample) {
+    shape.push_back(extent);
+  }
+  return shape;
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+void require_new_run(const RunFiles& files, bool resume, bool force) {
+  if (resume && force) {
+    throw UsageError("--resume goes on, --force begins anew: one of them");
+  }
+  if (resume) {
+    if (!is_there(files.checkpoint) && !is_there(files.previous())) {
+      throw Error(ErrorCode::bad_file,
+                  files.checkpoint.string() +
+                      ": is not there, nothing can go on\n  fix: leave out --resume, or say with "
+                      "--output where the run is");
+    }
+    return;
+  }
+  for (const fs::path& path : {files.checkpoint, files.previous(), files.model, files.report}) {
+    if (!force && is_there(path)) {
+      throw Error(ErrorCode::bad_file,
+                  path.string() +
+                      ": a run has been here\n  fix: --resume to go on with it, --force to replace "
+                      "it, or another place with --output");
+    }
+  }
+}
+
+std::string stored_settings(const RunFiles& files, std::string_view command) {
+  const fs::path path = is_there(files.checkpoint) ? files.checkpoint : files.previous();
+  const io::SafetensorsReader reader(path);
+  const std::string key = settings_key(command);
+  const auto found = reader.metadata().find(key);
+  if (found == reader.metadata().end()) {
+    throw Error(ErrorCode::bad_file,
+                path.string() + ": has no \"" + key + "\", so that it is not of `fenestra " +
+                    std::string(command) + "`\n  fix: the place of a run of it with --output");
+  }
+  return found->second;
+}
+
+void refuse_change(const std::string& option,
+                   const std::string& said,
+                   const std::string& stored,
+                   const fs::path& checkpoint) {
+  throw Error(ErrorCode::bad_problem,
+              option + " " + said + ": the run in " + checkpoint.string() + " has " + stored +
+                  "\n  fix: leave it as it was, or start another run elsewhere (--output)");
+}
+
+InterruptWatch::InterruptWatch() {
+  interrupted = false;
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, &interrupt_before_);
+  sigaction(SIGTERM, &action, &terminate_before_);
+}
+InterruptWatch::~InterruptWatch() {
+  sigaction(SIGINT, &interrupt_before_, nullptr);
+  sigaction(SIGTERM, &terminate_before_, nullptr);
+}
+
+TrainingRun::TrainingRun(TrainingPlan plan, nn::Layer<float> model)
+    : plan_(std::move(plan)),
+      trainer_(std::move(model), plan_.trainer),
+      summary_(nn::summary(std::as_const(trainer_).model(), batch_of_one(plan_.input))),
+      loader_(plan_.train,
+              {.batch = plan_.batch,
+               .seed = plan_.trainer.seed,
+               .augmentation = nn::parse_augmentation(plan_.augmentation),
+               .preprocessing = plan_.info.preprocessing}),
+      held_out_(plan_.test,
+                {.batch = std::min<Index>(64, plan_.test->size()),
+                 .shuffle = false,
+                 .preprocessing = plan_.info.preprocessing}) {
+  trainer_.metadata() = nn::model_metadata(std::as_const(trainer_).model(), plan_.info);
+  if (plan_.resume) {
+    trainer_.resume(plan_.files.checkpoint);
+    const auto kept = trainer_.metadata().find(kHistoryKey);
+    history_ = kept == trainer_.metadata().end() ? history_ : history_of(kept->second);
+  } else if (is_first()) {
+    std::error_code failed;
+    const fs::path folder = plan_.files.checkpoint.parent_path();
+    if (!folder.empty()) {
+      fs::create_directories(folder, failed);
+    }
+    if (failed) {
+      throw Error(ErrorCode::bad_file,
+                  folder.string() + ": cannot be made: " + failed.message() +
+                      "\n  fix: another folder with --output");
+    }
+    // What --force replaces must not be taken for the new run's, should that be killed soon.
+    for (const fs::path& old :
+         {plan_.files.checkpoint, plan_.files.previous(), plan_.files.best, plan_.files.report}) {
+      fs::remove(old, failed);
+    }
+  }
+  trainer_.metadata()[settings_key(plan_.command)] = plan_.settings;
+  watch_.emplace(TrainWatchOptions{.json = plan_.json,
+                                   .task = plan_.task,
+                                   .epochs = plan_.epochs,
+                                   .batches = loader_.batches_per_epoch(),
+                                   .done = trainer_.steps()});
+}
+
+void TrainingRun::save() {
+  trainer_.metadata()[kHistoryKey] = history_json(history_).dump();
+  trainer_.save(plan_.files.checkpoint);
+}
+
+bool TrainingRun::fit() {
+  if (trainer_.cursor().epoch < plan_.epochs) {
+    const auto on_step = [&](const nn::StepResult& step) {
+      watch_->step(step);
+      if (watch_->wants_checkpoint()) {
+        watch_->timed(&TrainCosts::checkpoints, [&] { save(); });
+      }
+    };
+    const auto on_epoch = [&](const nn::EpochResult& epoch) {
+      history_.push_back(watch_->epoch(epoch));
+      watch_->timed(&TrainCosts::checkpoints, [&] {
+        if (plan_.patience > 0 && epoch.is_best) {
+          nn::save_model(plan_.files.best, trainer_.trained(), plan_.info);
+        }
+        save();
+      });
+    };
+    result_ = trainer_.fit(loader_,
+                           plan_.epochs,
+                           {.validation = &held_out_,
+                            .patience = plan_.patience,
+                            .stop = &interrupted,
+                            .on_step = on_step,
+                            .on_epoch = on_epoch});
+  }
+  watch_->end();
+  if (result_.end == nn::FitEnd::diverged) {
+    throw Error(ErrorCode::bad_problem,
+                "the loss is not a finite number any more, in step " +
+                    std::to_string(trainer_.steps()) + "\n  fix: a smaller " + plan_.rate_option +
+                    ", or --clip 1; the last checkpoint is " + plan_.files.checkpoint.string());
+  }
+  if (!interrupted && result_.end != nn::FitEnd::stopped) {
+    return true;
+  }
+  save();
+  const std::string line = shell_line(plan_.go_on);
+  if (plan_.json) {
+    print_json_line({{"event", "interrupted"},
+                     {"step", trainer_.steps()},
+                     {"epoch", trainer_.cursor().epoch},
+                     {"checkpoint", plan_.files.checkpoint.string()},
+                     {"go_on", line}});
+  } else {
+    std::cerr << "interrupted after step " << grouped(trainer_.steps()) << " ("
+              << trainer_.cursor().epoch << " of " << plan_.epochs
+              << " epochs done); the checkpoint is " << plan_.files.checkpoint.string()
+              << "\nto go on: " << line << "\n";
+  }
+  return false;
+}
+
+ExitCode TrainingRun::follow() {
+  if (trainer_.cursor().epoch < plan_.epochs) {
+    result_ =
+        trainer_.fit(loader_,
+                     plan_.epochs,
+                     {.validation = &held_out_, .patience = plan_.patience, .stop = &interrupted});
+  }
+  return result_.end == nn::FitEnd::diverged  ? bad_input
+         : result_.end == nn::FitEnd::stopped ? was_interrupted
+                                              : fine;
+}
+
+const nn::Evaluation& TrainingRun::evaluate() {
+  nn::Layer<float> trained = trainer_.trained();
+  if (plan_.patience > 0 && is_there(plan_.files.best)) {
+    nn::load_weights(plan_.files.best, trained);
+  }
+  deployed_.emplace(
+      std::move(trained),
+      nn::TrainerOptions{.loss = plan_.trainer.loss, .compiled = plan_.trainer.compiled});
+  evaluation_ =
+      watch_->timed(&TrainCosts::evaluation, [&] { return deployed_->evaluate(held_out_); });
+  return evaluation_;
+}
+
+void TrainingRun::write_report() {
+  TrainingReport report;
+  report.title = plan_.info.name;
+  report.command = shell_line(plan_.again);
+  report.model = plan_.model;
+  report.data = plan_.data;
+  report.layers = layer_rows(summary_);
+  report.score_name = score_name(plan_.task);
+  report.test_loss = evaluation_.loss;
+  report.history = history_;
+  report.step_losses = watch_->step_losses();
+  report.steps_per_epoch = loader_.batches_per_epoch();
+  report.classes = plan_.info.classes;
+  report.test_score = plan_.task == nn::Task::reconstruction ? kUnknown : evaluation_.score();
+  if (evaluation_.confusion) {
+    report.confusion = evaluation_.confusion->counts();
+  }
+  add_samples(report,
+              std::as_const(*deployed_).model(),
+              plan_.task,
+              *plan_.test,
+              plan_.info.preprocessing,
+              [&](const Tensor<float>& x) { return deployed_->predict(x); });
+  report.costs = watch_->cost_rows();
+  report.peak_bytes = peak_memory();
+  report.environment = {.version = std::string(version),
+                        .isa = std::string(kernels::isa_name()),
+                        .threads = threads(),
+                        .seed = plan_.trainer.seed};
+  replace_file(plan_.files.report, {report_html(report)});
+}
+
+std::string TrainingRun::early_end_words() const {
+  return stopped_early() ? "stopped early: no better score for " + std::to_string(plan_.patience) +
+                               " epochs; the best weights are kept\n\n"
+                         : "";
+}
+
+Json TrainingRun::end_json() const {
+  Json end = {{"event", "end"},
+              {"reason", stopped_early() ? "patience" : "finished"},
+              {"steps", trainer_.steps()},
+              {"epochs", trainer_.cursor().epoch},
+              {"seconds", watch_->seconds()}};
+  end.update(evaluation_json(evaluation_, plan_.task, plan_.info.classes));
+  end["model"] = plan_.files.model.string();
+  end["checkpoint"] = plan_.files.checkpoint.string();
+  end["report"] = plan_.files.report.string();
+  return end;
+}
+
+}  // namespace fenestra::cli
