@@ -2,6 +2,7 @@
 // their numbers, and results put together again. In C++, since it happens in every call.
 #include <fenestra/engine/variable.hpp>
 #include <fenestra/python/module.hpp>
+#include <fenestra/python/network.hpp>
 #include <fenestra/python/object.hpp>
 #include <fenestra/python/value.hpp>
 
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace fenestra::python {
 
@@ -59,7 +61,7 @@ class Signature {
   }
 
   bool is_tracked() const { return is_tracked_; }
-  py::list& given() { return given_; }
+  py::list& arguments() { return arguments_; }
   /// Bytes, with whatever needs Python's own comparison behind them.
   py::object key() const {
     py::object text = py::bytes(text_);
@@ -79,7 +81,7 @@ class Signature {
     for (const Index extent : shape) {
       add_bytes(extent);
     }
-    given_.append(object);
+    arguments_.append(object);
   }
   /// `mark` where the type is the plain one, else the type as well.
   void add_kind(char mark, bool is_plain, PyObject* object, Py_ssize_t size) {
@@ -147,7 +149,7 @@ class Signature {
     if (array.ndim() > kMaxRank || !(is_float || kind == 'i' || kind == 'u')) {
       // The trace says what is wrong with it.
       text_ += 'x';
-      given_.append(array);
+      arguments_.append(array);
       return;
     }
     Shape shape;
@@ -203,6 +205,9 @@ class Signature {
         return;
       }
     }
+    if (add_network(handle)) {
+      return;
+    }
     if (PySlice_Check(object)) {
       text_ += ':';
       for (const char* const part : {"start", "stop", "step"}) {
@@ -214,6 +219,27 @@ class Signature {
       require_constant(object);
     }
     add_constant(handle);
+  }
+  /// A layer of fenestra.nn: its structure, and its numbers as arrays, buffers too.
+  bool add_network(const py::handle& object) {
+    if (!py::hasattr(object, "_layer")) {
+      return false;
+    }
+    const py::object held = object.attr("_layer");
+    if (!py::isinstance<AnyLayer>(held) || !is_initialised(held.ptr())) {
+      return false;
+    }
+    const auto& network = held.cast<const AnyLayer&>();
+    text_ += network.is_double() ? 'D' : 'F';
+    add_bytes(network.structure().size());
+    text_ += network.structure();
+    network.read_slots([&]<class T>(const auto&, const std::vector<nn::Slot<T>>& slots) {
+      for (const nn::Slot<T>& slot : slots) {
+        const py::object value = stolen(to_python(Value<T>(*slot.value)));
+        add(value.ptr());
+      }
+    });
+    return true;
   }
   /// Objects that are equal only to themselves may change, and the program would not.
   static void require_constant(PyObject* object) {
@@ -235,7 +261,7 @@ class Signature {
   bool is_tracked_ = false;
   std::string text_;
   py::list constants_;
-  py::list given_;
+  py::list arguments_;
 };
 
 /// (key, arrays), or None where an argument belongs to a transform or a tape.
@@ -248,7 +274,7 @@ py::object call_signature(const py::tuple& args, const py::dict& keywords, bool 
   if (signature.is_tracked()) {
     return py::none();
   }
-  return py::make_tuple(signature.key(), signature.given());
+  return py::make_tuple(signature.key(), signature.arguments());
 }
 
 /// A tree like another, in which integers stand for the places of the values.

@@ -26,36 +26,23 @@ namespace {
 /// An argument or a result in the program's scalar.
 template <class T>
 Value<T> value_in_program(const py::handle& object, std::string_view name) {
-  const Where where{"compile", name};
-  Incoming given = incoming(object.ptr(), where);
-  if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
-    return numbers->map([](double x) { return static_cast<T>(x); });
-  }
-  auto* value = std::get_if<Value<T>>(&std::get<AnyTensor>(given).value);
-  if (value == nullptr) {
-    const bool is_single = std::is_same_v<T, float>;
-    const std::string needed = is_single ? "float32" : "float64";
-    throw Error(ErrorCode::dtype_mismatch,
-                where.text() + " is " + (is_single ? "float64" : "float32") + ", compiled for " +
-                    needed + "\n  fix: .astype('" + needed + "')");
-  }
-  return std::move(*value);
+  return value_in<T>(object.ptr(), {"compile", name}, "compiled for");
 }
 
 /// A program and the contexts that its callers run in: as many as ever ran at once.
 template <class T>
 class Runner {
  public:
-  /// Nothing is folded, so that in double the bits are those of the function.
-  explicit Runner(const graph::Graph& graph) : program_(graph, CompileOptions{.fold = false}) {}
+  /// Where nothing is folded, the bits in double are those of the function.
+  Runner(const graph::Graph& graph, bool fold) : program_(graph, CompileOptions{.fold = fold}) {}
 
   const Program<T>& program() const { return program_; }
 
   /// Runs without the interpreter's lock.
-  std::vector<Tensor<T>> run(std::span<const Given> given) {
+  std::vector<Tensor<T>> run(std::span<const RunArgument> arguments) {
     const WithoutGil released;
     std::unique_ptr<Context<T>> context = take();
-    std::vector<Tensor<T>> results = program_.execute_new(ProgramForm::run, *context, given);
+    std::vector<Tensor<T>> results = program_.execute_new(ProgramForm::run, *context, arguments);
     const std::scoped_lock lock(mutex_);
     free_.push_back(std::move(context));
     return results;
@@ -103,21 +90,21 @@ class AnyProgram {
     std::vector<Tensor<Index>> integers;
     tensors.reserve(arguments.size());
     integers.reserve(arguments.size());
-    std::vector<Given> given;
+    std::vector<RunArgument> run_arguments;
     const graph::Plan& plan = runner.program().plan();
-    for (const graph::NodeId id : plan.given()) {
+    for (const graph::NodeId id : plan.arguments()) {
       const graph::Node& node = plan.graph().node(id);
-      const py::object argument = arguments[given.size()];
+      const py::object argument = arguments[run_arguments.size()];
       if (node.kind == graph::NodeKind::data) {
         integers.push_back(to_integers(argument.ptr(), {"compile", node.name}));
-        given.emplace_back(std::as_const(integers.back()));
+        run_arguments.emplace_back(std::as_const(integers.back()));
       } else {
         tensors.push_back(value_in_program<T>(argument, node.name).tensor());
-        given.emplace_back(std::as_const(tensors.back()));
+        run_arguments.emplace_back(std::as_const(tensors.back()));
       }
     }
     py::list results;
-    for (Tensor<T>& result : runner.run(given)) {
+    for (Tensor<T>& result : runner.run(run_arguments)) {
       results.append(stolen(to_python(Value<T>(std::move(result)))));
     }
     return results;
@@ -125,6 +112,9 @@ class AnyProgram {
 
   std::variant<std::unique_ptr<Runner<float>>, std::unique_ptr<Runner<double>>> runner_;
 };
+
+/// Functions that are being traced in this thread.
+thread_local int traces = 0;
 
 /// A graph under construction, on a level of its own.
 class AnyTrace {
@@ -152,7 +142,7 @@ class AnyTrace {
         builder_);
   }
   /// The program that computes the outputs: tensors of this trace, or constants.
-  AnyProgram finish(const py::sequence& outputs, const std::vector<std::string>& names) {
+  AnyProgram finish(const py::sequence& outputs, const std::vector<std::string>& names, bool fold) {
     return std::visit(
         [&]<class T>(graph::Builder<T>& builder) {
           for (std::size_t i = 0; i < names.size(); ++i) {
@@ -160,7 +150,7 @@ class AnyTrace {
             builder.output(output_value<T>(output, names[i]), names[i]);
           }
           const WithoutGil released;
-          return AnyProgram(std::make_unique<Runner<T>>(builder.graph()));
+          return AnyProgram(std::make_unique<Runner<T>>(builder.graph(), fold));
         },
         builder_);
   }
@@ -191,6 +181,8 @@ class AnyTrace {
 
 }  // namespace
 
+bool is_tracing() { return traces > 0; }
+
 void define_compile(py::module_& module) {
   py::class_<AnyProgram>(module, "_Program", "A traced function, planned.")
       .def("run", &AnyProgram::run, py::arg("arguments"))
@@ -200,7 +192,9 @@ void define_compile(py::module_& module) {
       .def(py::init<bool>(), py::arg("double"))
       .def("input", &AnyTrace::input, py::arg("shape"), py::arg("name"))
       .def("data", &AnyTrace::data, py::arg("shape"), py::arg("name"))
-      .def("finish", &AnyTrace::finish, py::arg("outputs"), py::arg("names"));
+      .def("__enter__", [](AnyTrace&) { ++traces; })
+      .def("__exit__", [](AnyTrace&, const py::args&) { traces -= traces > 0 ? 1 : 0; })
+      .def("finish", &AnyTrace::finish, py::arg("outputs"), py::arg("names"), py::arg("fold"));
 }
 
 }  // namespace fenestra::python

@@ -232,6 +232,11 @@ PYBIND11_MODULE(_core, module) {
   define_transforms(module);
   define_compile(module);
   define_call(module);
+  define_networks(module);
+  define_onnx(module);
+  define_datasets(module);
+  define_training(module);
+  define_trainer(module);
   define_files(module);
 
   // Lives as long as the process: Python keeps pointers into it.

@@ -28,6 +28,14 @@ void define_tensor(pybind11::module_& module);
 void define_transforms(pybind11::module_& module);
 void define_compile(pybind11::module_& module);
 void define_call(pybind11::module_& module);
+void define_networks(pybind11::module_& module);
+void define_onnx(pybind11::module_& module);
+void define_training(pybind11::module_& module);
+void define_trainer(pybind11::module_& module);
+void define_datasets(pybind11::module_& module);
+
+/// Whether a function is being compiled in this thread: what is drawn now would be a constant.
+bool is_tracing();
 
 /// Every operator of the list; the definition is written by CMake.
 void declare_operators(Declarer& declarer);

@@ -5,6 +5,13 @@
 
 #include <pybind11/pybind11.h>
 
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
 namespace fenestra::python {
 
 /// Takes over a new reference; null is Python's error, which is thrown.
@@ -22,6 +29,35 @@ inline bool is_initialised(PyObject* object) {
   }
   const auto* instance = reinterpret_cast<const pybind11::detail::instance*>(object);
   return !instance->simple_layout || instance->simple_value_holder[0] != nullptr;
+}
+
+/// A Python object that may be let go of where the interpreter's lock is not held.
+inline std::shared_ptr<PyObject> kept(const pybind11::object& object) {
+  return {pybind11::object(object).release().ptr(), [](PyObject* held) {
+            if (Py_IsInitialized() != 0) {
+              const pybind11::gil_scoped_acquire lock;
+              Py_XDECREF(held);
+            }
+          }};
+}
+
+/// What is incoming, in one scalar; numbers take it. `owner` says in the message whose it is: "the
+/// network is".
+template <class T>
+Value<T> value_in(PyObject* object, const Where& where, std::string_view owner) {
+  Incoming given = incoming(object, where);
+  if (auto* numbers = std::get_if<Tensor<double>>(&given)) {
+    return numbers->map([](double x) { return static_cast<T>(x); });
+  }
+  auto* value = std::get_if<Value<T>>(&std::get<AnyTensor>(given).value);
+  if (value == nullptr) {
+    constexpr bool kIsSingle = std::is_same_v<T, float>;
+    const std::string needed = kIsSingle ? "float32" : "float64";
+    throw Error(ErrorCode::dtype_mismatch,
+                where.text() + " is " + (kIsSingle ? "float64" : "float32") + ", " +
+                    std::string(owner) + " " + needed + "\n  fix: .astype('" + needed + "')");
+  }
+  return std::move(*value);
 }
 
 inline pybind11::tuple shape_tuple(const Shape& shape) {

@@ -263,14 +263,6 @@ py::object unbatch(Level level, const py::object& y, Index count) {
 
 // --- Pullbacks of one's own ------------------------------
 
-/// A Python object that may be let go of where the interpreter's lock is not held.
-std::shared_ptr<PyObject> kept(const py::object& object) {
-  return {py::object(object).release().ptr(), [](PyObject* held) {
-            const py::gil_scoped_acquire lock;
-            Py_XDECREF(held);
-          }};
-}
-
 template <class T>
 Value<T> custom_value(const py::handle& object, std::string_view what) {
   AnyTensor tensor = to_tensor(object.ptr(), {"custom_vjp", what});

@@ -16,6 +16,8 @@ Tensor([[[[45., 54.],
 # rest from the __all__ of each module.
 from . import dispatching as _dispatching
 from . import nhwc as nhwc
+from . import nn as nn
+from . import onnx as onnx
 from ._core import *
 from ._core import __version__ as __version__
 from .arrays import *

@@ -165,6 +165,19 @@ def _format(self: Tensor, spec: str) -> str:
     return format(number, spec)
 
 
+def _round(self: Tensor, digits: Any = None) -> Any:
+    """round(loss, 3): the number of a tensor of one element, as a float is rounded."""
+    return round(self.item(), digits)
+
+
+def _divmod(self: Tensor, other: Any) -> Any:
+    return self // other, self % other
+
+
+def _rdivmod(self: Tensor, other: Any) -> Any:
+    return other // self, other % self
+
+
 def _reduce(self: Tensor) -> Any:
     """Pickling and copying go through arrays."""
     return Tensor, (np.array(self),)
@@ -173,7 +186,7 @@ def _reduce(self: Tensor) -> Any:
 def _define_methods() -> None:
     for name in (
         *("sum", "mean", "max", "min", "clip", "var", "std", "argmax", "argmin", "cumsum"),
-        *("flatten", "squeeze"),
+        *("flatten", "squeeze", "unsqueeze", "split", "take"),
     ):
         setattr(Tensor, name, _method(getattr(_core, name)))
     members = {
@@ -182,6 +195,9 @@ def _define_methods() -> None:
         "__iter__": _iterate,
         "__format__": _format,
         "__reduce__": _reduce,
+        "__round__": _round,
+        "__divmod__": _divmod,
+        "__rdivmod__": _rdivmod,
     }
     for name, member in members.items():
         setattr(Tensor, name, member)

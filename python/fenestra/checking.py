@@ -60,7 +60,7 @@ def gradcheck(f: Callable[..., Any], *args: Any, **kwargs: Any) -> GradcheckRepo
     """
     point = tree_map(lambda x: np.array(x, dtype=np.float64), list(args))
     value, grads = value_and_grad(f, range(len(args)))(*tree_map(tensor, point), **kwargs)
-    leaves = tree_flatten(point)
+    leaves = [np.array(leaf) for leaf in tree_flatten(point)]
     analytic = [np.asarray(bar) for bar in tree_flatten(grads)]
     unit = float(np.finfo(np.float64).eps) / 2
 

@@ -15,7 +15,16 @@ import numpy as np
 from . import _core
 from ._core import Indices, Tensor
 from .transforms import _is_integer
-from .trees import flatten_like, tree_flatten, tree_names, tree_unflatten
+from .trees import (
+    closed,
+    emptied,
+    flatten_like,
+    has_node,
+    opened,
+    tree_flatten,
+    tree_names,
+    tree_unflatten,
+)
 
 __all__ = ["CacheInfo", "Compiled", "CompiledFunction", "compile"]
 
@@ -69,12 +78,21 @@ class Compiled:
     """
 
     def __init__(
-        self, f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        f: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        fold: bool = False,
     ) -> None:
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(f"compile: args is {type(args).__name__}\n  fix: a tuple of examples")
         functools.update_wrapper(self, f)
         self._f = f
-        self._names = _argument_names(f, args, kwargs)
-        examples = (tuple(args), dict(kwargs))
+        given = (tuple(args), dict(kwargs))
+        # Networks are taken apart into all that they hold; the function gets them whole.
+        examples = opened(given) if has_node(given) else given
+        self._networks = None if examples is given else emptied(given)
+        self._names = _argument_names(f, *examples)
         leaves = [
             _core.asarray(leaf) if _is_array(leaf) and not _is_integer(leaf) else leaf
             for leaf in tree_flatten(examples)
@@ -98,7 +116,7 @@ class Compiled:
             else f"{name} {leaf.dtype if isinstance(leaf, Tensor) else 'integers'} {tuple(leaf.shape)}"
             for i, (name, leaf) in enumerate(zip(self._names, leaves))
         ]  # fmt: skip
-        signature = _core._call_signature(*examples, False)
+        signature = _core._call_signature(*given, False)
         self._key = None if signature is None else signature[0]
 
         trace = _core._Trace(np.dtype(np.float32) not in dtypes)
@@ -106,10 +124,14 @@ class Compiled:
         for i in self._given:
             make = trace.input if isinstance(leaves[i], Tensor) else trace.data
             handles[i] = make(leaves[i].shape, self._names[i])
-        by_place, by_name = tree_unflatten(examples, iter(handles))
-        result = f(*by_place, **by_name)
+        arguments = tree_unflatten(examples, iter(handles))
+        by_place, by_name = closed(given, arguments) if self._networks else arguments
+        with trace:
+            result = f(*by_place, **by_name)
+        self._result_networks = emptied(result) if has_node(result) else None
+        result = result if self._result_networks is None else opened(result)
         outputs = tree_flatten(result)
-        self._program = trace.finish(outputs, tree_names(result, "result"))
+        self._program = trace.finish(outputs, tree_names(result, "result"), fold)
         self._result = tree_unflatten(result, iter(range(len(outputs))))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -121,11 +143,16 @@ class Compiled:
 
     def _run(self, given: list[Any]) -> Any:
         """The results for arrays in the order of the examples."""
-        return _core._put_together(self._result, self._program.run(given))
+        result = _core._put_together(self._result, self._program.run(given))
+        return result if self._result_networks is None else closed(self._result_networks, result)
 
     def _matched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The arrays among arguments that are not the examples' to the letter."""
         args, kwargs = _bound(self._f, args, kwargs)
+        if self._networks is not None:
+            flatten_like(self._networks, (args, kwargs), "compile: arguments")
+        if has_node((args, kwargs)):
+            args, kwargs = opened((args, kwargs))
         like_args, like_kwargs = self._like
         if len(args) != len(like_args):
             raise TypeError(
@@ -208,7 +235,7 @@ class CompiledFunction:
     x float64 (3,), scale = 2.0
     """
 
-    def __init__(self, f: Callable[..., Any], cache_size: int) -> None:
+    def __init__(self, f: Callable[..., Any], cache_size: int, fold: bool = False) -> None:
         if not callable(f):
             raise TypeError(f"compile: {type(f).__name__} is no function\n  fix: compile(f)")
         if not isinstance(cache_size, int) or cache_size < 1:
@@ -216,6 +243,7 @@ class CompiledFunction:
         functools.update_wrapper(self, f)
         self._f = f
         self._size = cache_size
+        self._fold = fold
         self._entries: dict[Any, _Entry] = {}
         self._lock = threading.Lock()
         self._clock = itertools.count()
@@ -241,7 +269,7 @@ class CompiledFunction:
 
     def _traced(self, key: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Entry:
         # Outside the lock: the function may call itself, and other threads go on.
-        entry = _Entry(Compiled(self._f, args, kwargs), next(self._clock))
+        entry = _Entry(Compiled(self._f, args, kwargs, self._fold), next(self._clock))
         with self._lock:
             self._misses += 1
             self._entries[key] = entry
@@ -299,17 +327,25 @@ class CompiledFunction:
 
 
 @overload
-def compile(f: Callable[..., Any], *, cache_size: int = ...) -> CompiledFunction: ...
+def compile(
+    f: Callable[..., Any], *, cache_size: int = ..., fold: bool = ...
+) -> CompiledFunction: ...
 @overload
 def compile(
-    f: None = ..., *, cache_size: int = ...
+    f: None = ..., *, cache_size: int = ..., fold: bool = ...
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 @overload
-def compile(f: Callable[..., Any], example: Any, *examples: Any, **named: Any) -> Compiled: ...
+def compile(
+    f: Callable[..., Any], example: Any, *examples: Any, fold: bool = ..., **named: Any
+) -> Compiled: ...
 
 
 def compile(
-    f: Optional[Callable[..., Any]] = None, *examples: Any, cache_size: int = 32, **named: Any
+    f: Optional[Callable[..., Any]] = None,
+    *examples: Any,
+    cache_size: int = 32,
+    fold: bool = False,
+    **named: Any,
 ) -> Any:
     """f as a program, planned in one piece of memory and run without Python in between.
 
@@ -331,6 +367,9 @@ def compile(
         examples: arguments to make one program for.
         cache_size: without examples, how many programs are kept; the one that ran least lately
             goes first.
+        fold: True computes what depends on constants alone while compiling, and folds normalisations
+            into convolutions: for the inference of a network, `compile(net, x, fold=True)`, whose
+            results differ from the function's by rounding.
         named: examples of arguments by name.
 
     >>> loss = lambda w, x: fn.sum(fn.conv1d(x, w) ** 2)
@@ -347,7 +386,9 @@ def compile(
     ((1, 3, 2), (5, 3, 4))
     """
     if f is None:
-        return functools.partial(compile, cache_size=cache_size)
+        return functools.partial(compile, cache_size=cache_size, fold=fold)
+    if not isinstance(fold, bool):
+        raise TypeError(f"compile: fold is {type(fold).__name__}\n  fix: True or False")
     if not examples and not named:
-        return CompiledFunction(f, cache_size)
-    return Compiled(f, *_bound(f, examples, named))
+        return CompiledFunction(f, cache_size, fold)
+    return Compiled(f, *_bound(f, examples, named), fold)

@@ -37,6 +37,8 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     np.divide: operator.truediv,
     np.matmul: operator.matmul,
     np.power: operator.pow,
+    np.remainder: operator.mod,
+    np.floor_divide: operator.floordiv,
     np.less: operator.lt,
     np.less_equal: operator.le,
     np.greater: operator.gt,
@@ -51,6 +53,8 @@ _REFLECTED = {
     operator.truediv: "__rtruediv__",
     operator.matmul: "__rmatmul__",
     operator.pow: "__rpow__",
+    operator.mod: "__rmod__",
+    operator.floordiv: "__rfloordiv__",
     operator.lt: "__gt__",
     operator.le: "__ge__",
     operator.gt: "__lt__",
@@ -184,6 +188,65 @@ def _extremum(ours: str) -> Callable[..., Tensor]:
     return function
 
 
+def _spread(ours: str) -> Callable[..., Tensor]:
+    def function(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: Any = False,
+        **options: Any,
+    ) -> Tensor:
+        _options(f"np.{ours}", {"dtype": dtype, "out": out, **options}, _NOTHING)
+        found: Tensor = getattr(_core, ours)(a, axis, bool(keepdims), correction=ddof)
+        return found
+
+    return function
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return np.nonzero(_numbers(condition))
+    return _core.where(condition, *choices)
+
+
+def _einsum(letters: Any, *operands: Any, **options: Any) -> Tensor:
+    _options("np.einsum", options, {"optimize": False, **_NOTHING})
+    if not isinstance(letters, str) or len(operands) > 2:
+        raise _refuse("np.einsum of more than two operands, or of lists of axes", "einsum")
+    return _core.einsum(letters, *operands)
+
+
+def _along(ours: str, pick: Callable[[Any], Any] = lambda found: found) -> Callable[..., Any]:
+    """Of one axis; without one, of all elements in a row."""
+
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        _options(f"np.{ours}", {"dtype": dtype, "out": out}, _NOTHING)
+        row = _core.reshape(a, -1) if axis is None else a
+        return pick(getattr(_core, ours)(row, 0 if axis is None else axis))
+
+    return function
+
+
+def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Tensor:
+    _options("np.sort", {"kind": kind, "order": order}, {"kind": None, "order": None})
+    found: Tensor = _along("sort", lambda pair: pair[0])(a, axis)
+    return found
+
+
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Tensor:
+    _options("np.take", {"out": out, "mode": mode}, {"out": None, "mode": "raise"})
+    row = _core.reshape(a, -1) if axis is None else a
+    return _core.take(row, indices, 0 if axis is None else axis)
+
+
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    # NumPy cuts at places, and split here into extents.
+    extents = [part.shape[axis] for part in np.split(_shaped(ary), indices_or_sections, axis)]
+    return _core.split(ary, extents, axis)
+
+
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
     _options("np.clip", {"out": out, **options}, _NOTHING)
     numbers = (int, float, type(None))
@@ -269,6 +332,14 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.amax: _extremum("max"),
     np.min: _extremum("min"),
     np.amin: _extremum("min"),
+    np.var: _spread("var"),
+    np.std: _spread("std"),
+    np.where: _where,
+    np.einsum: _einsum,
+    np.cumsum: _along("cumsum"),
+    np.sort: _sort,
+    np.take: _take,
+    np.split: _split,
     np.clip: _clip,
     np.concatenate: _concatenate,
     np.stack: _stack,
@@ -288,8 +359,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.empty_like: _like(arrays.zeros_like),
 }
 # What a differentiable function is called here, where its arguments differ too much to translate.
-_OURS = {np.pad: "pad", np.where: "where", np.einsum: "einsum", np.var: "var", np.std: "std",
-         np.cumsum: "cumsum", np.take: "take", np.split: "split", np.sort: "sort"}  # fmt: skip
+_OURS = {np.pad: "pad", np.array_split: "split", np.tensordot: "einsum", np.partition: "topk"}
 
 
 def _function(

@@ -134,6 +134,7 @@ def grad(
     f: Callable[..., Any],
     argnums: Optional[Argnums] = None,
     argnames: Optional[Argnames] = None,
+    has_aux: bool = False,
 ) -> Callable[..., Any]:
     """The gradient of f, which returns a single element, as a function.
 
@@ -145,6 +146,8 @@ def grad(
             gives one gradient, several a tuple.
         argnames: the names of the arguments to differentiate by, instead of argnums: a name gives
             one gradient, several a dict.
+        has_aux: True where f returns a pair, of which the first is differentiated and the second
+            passed on: the result is (gradient, second).
 
     >>> fn.grad(lambda x: x ** 3)(fn.tensor(2.))
     Tensor(12., dtype=float64)
@@ -152,12 +155,15 @@ def grad(
     Tensor(12., dtype=float64)
     >>> fn.grad(lambda x, power: x ** power, argnames=["x"])(2., power=3)
     {'x': Tensor(12., dtype=float64)}
+    >>> fn.grad(lambda x: (x * x, "seen"), has_aux=True)(fn.tensor(3.))
+    (Tensor(6., dtype=float64), 'seen')
     """
-    differentiated = value_and_grad(f, argnums, argnames=argnames)
+    differentiated = value_and_grad(f, argnums, has_aux, argnames)
 
     @functools.wraps(f)
     def function(*args: Any, **kwargs: Any) -> Any:
-        return differentiated(*args, **kwargs)[1]
+        value, gradients = differentiated(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
 
     return function
 
@@ -320,18 +326,28 @@ def jacfwd(
     return function
 
 
-def hessian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
+def hessian(
+    f: Callable[..., Any], argnums: Optional[int] = None, argnames: Optional[str] = None
+) -> Callable[..., Any]:
     """The second derivatives of f, which returns a single element, by one argument: forward over reverse.
 
     Arguments:
         f: a function that returns a single element.
-        argnum: the place of the argument to differentiate by.
+        argnums: the place of the argument to differentiate by, the first unless said.
+        argnames: its name, instead of argnums.
 
     >>> fn.hessian(lambda x: fn.sum(x ** 3))(fn.tensor([1., 2.]))
     Tensor([[ 6.,  0.],
             [ 0., 12.]], dtype=float64)
+    >>> fn.hessian(lambda x, y: x * y * y, argnames="y")(2., y=3.)
+    Tensor(4., dtype=float64)
     """
-    return jacfwd(grad(f, argnum), argnum)
+    if not isinstance(argnums, (int, type(None))) or not isinstance(argnames, (str, type(None))):
+        raise TypeError(
+            "hessian: argnums or argnames names several arguments\n"
+            "  fix: one; jacfwd(grad(f, i), j) is the part by arguments i and j"
+        )
+    return jacfwd(grad(f, argnums, argnames), argnums, argnames)
 
 
 def custom_vjp(
