@@ -1,9 +1,10 @@
 // Whole networks: a training step with plain gradient descent and inference, by the tape and
 // compiled.
 #include <fenestra/bench/memory.hpp>
+#include <fenestra/bench/model_programs.hpp>
+#include <fenestra/bench/networks.hpp>
 #include <fenestra/bench/work.hpp>
 #include <fenestra/engine/tape.hpp>
-#include <fenestra/nn/model_programs.hpp>
 #include <fenestra/nn/optimiser.hpp>
 #include <fenestra/spec/problem.hpp>
 
@@ -23,12 +24,12 @@ struct Setting {
       : random(1),
         parameters(Model::template initial<float>(random)),
         x(nn::uniform<float>(Model::input(batch), random, 1.0)),
-        targets(nn::random_targets<Model, float>(batch, random)) {}
+        targets(random_targets<Model, float>(batch, random)) {}
 
   Random random;
   std::vector<Tensor<float>> parameters;
   Tensor<float> x;
-  nn::Targets<Model, float> targets;
+  Targets<Model, float> targets;
 };
 
 template <class Model>
@@ -40,7 +41,7 @@ void eager_step(Setting<Model>& setting, nn::Sgd<float>& sgd) {
     variables.push_back(tape.parameter(parameter));
   }
   const V scores = Model::template forward<V>(std::span<const V>(variables), V(setting.x));
-  const auto grads = tape.backward(nn::loss_of<Model>(scores, setting.targets));
+  const auto grads = tape.backward(loss_of<Model>(scores, setting.targets));
   std::vector<Tensor<float>> bars;
   for (const V& variable : variables) {
     bars.push_back(grads[variable]);
@@ -52,7 +53,7 @@ void eager_step(Setting<Model>& setting, nn::Sgd<float>& sgd) {
 struct Running {
   Program<float> program;
   Context<float> context;
-  std::vector<Given> given;
+  std::vector<RunArgument> arguments;
   std::vector<Tensor<float>> results;
 
   explicit Running(Program<float> compiled) : program(std::move(compiled)), context(program) {
@@ -60,7 +61,7 @@ struct Running {
       results.emplace_back(shape);
     }
   }
-  void run() { program.run(context, given, results); }
+  void run() { program.run(context, arguments, results); }
 };
 
 template <class Model>
@@ -70,7 +71,7 @@ Work model_work(char direction, Index batch) {
   work.kernel = direction == 'S' || direction == 'I' ? "eager" : "compiled";
   switch (direction) {
     case 'I':
-      work.run = [setting] { nn::infer<Model, Tensor<float>>(setting->parameters, setting->x); };
+      work.run = [setting] { infer<Model, Tensor<float>>(setting->parameters, setting->x); };
       return work;
     case 'S': {
       const auto sgd = std::make_shared<nn::Sgd<float>>(nn::SgdOptions{.rate = 1e-3});
@@ -78,23 +79,23 @@ Work model_work(char direction, Index batch) {
       return work;
     }
     case 'P': {
-      const auto running = std::make_shared<Running>(
-          nn::compile_inference<Model, float>(setting->parameters, batch));
-      running->given.emplace_back(std::as_const(setting->x));
+      const auto running =
+          std::make_shared<Running>(compile_inference<Model, float>(setting->parameters, batch));
+      running->arguments.emplace_back(std::as_const(setting->x));
       work.run = [setting, running] { running->run(); };
       return work;
     }
     default: {
-      Program<float> program = nn::compile_training_step<Model, float>(setting->parameters, batch);
+      Program<float> program = compile_training_step<Model, float>(setting->parameters, batch);
       const PeakMemory memory;
       const auto running = std::make_shared<Running>(std::move(program));
       const auto rate = std::make_shared<Tensor<float>>(Shape{}, 1e-3F);
       for (Tensor<float>& parameter : setting->parameters) {
-        running->given.emplace_back(parameter);
+        running->arguments.emplace_back(parameter);
       }
-      running->given.emplace_back(std::as_const(setting->x));
-      running->given.emplace_back(std::as_const(setting->targets));
-      running->given.emplace_back(std::as_const(*rate));
+      running->arguments.emplace_back(std::as_const(setting->x));
+      running->arguments.emplace_back(std::as_const(setting->targets));
+      running->arguments.emplace_back(std::as_const(*rate));
       work.run = [setting, rate, running] { running->run(); };
       work.run();
       work.run();
@@ -107,7 +108,8 @@ Work model_work(char direction, Index batch) {
 }  // namespace
 
 bool is_model(const Case& what) {
-  return what.op == nn::LeNet5::name || what.op == nn::UNet::name || what.op == nn::ResNet18::name;
+  return what.op == nn::LeNet5::name || what.op == nn::UNet::name ||
+         what.op == nn::ResNet18::name || is_network(what.op);
 }
 
 Work make_model(const Case& what, char direction, const std::string& problem) {
@@ -122,7 +124,10 @@ Work make_model(const Case& what, char direction, const std::string& problem) {
   if (what.op == nn::UNet::name) {
     return model_work<nn::UNet>(direction, batch);
   }
-  return model_work<nn::ResNet18>(direction, batch);
+  if (what.op == nn::ResNet18::name) {
+    return model_work<nn::ResNet18>(direction, batch);
+  }
+  return make_network(what.op, direction, batch);
 }
 
 }  // namespace fenestra::bench

@@ -8,11 +8,11 @@
 
 #ifdef FENESTRA_HAVE_ONEDNN
 
-#include <fenestra/ops/adaptive_avg_pool/op.hpp>
-#include <fenestra/ops/avg_pool/op.hpp>
 #include <fenestra/ops/conv/op.hpp>
 #include <fenestra/ops/conv_transpose/op.hpp>
-#include <fenestra/ops/max_pool/op.hpp>
+#include <fenestra/ops/pool/adaptive_avg/op.hpp>
+#include <fenestra/ops/pool/avg/op.hpp>
+#include <fenestra/ops/pool/max/op.hpp>
 
 #include <omp.h>
 

@@ -2,16 +2,14 @@
 #include <fenestra/bench/work.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/kernels/isa.hpp>
-#include <fenestra/ops/adaptive_avg_pool/op.hpp>
-#include <fenestra/ops/avg_pool/kernels.hpp>
-#include <fenestra/ops/avg_pool/op.hpp>
 #include <fenestra/ops/conv/kernels.hpp>
 #include <fenestra/ops/conv/op.hpp>
 #include <fenestra/ops/conv_transpose/op.hpp>
-#include <fenestra/ops/max_pool/kernels.hpp>
-#include <fenestra/ops/max_pool/op.hpp>
-#include <fenestra/ops/smooth_max_pool/kernels.hpp>
-#include <fenestra/ops/smooth_max_pool/op.hpp>
+#include <fenestra/ops/pool/adaptive_avg/op.hpp>
+#include <fenestra/ops/pool/avg/op.hpp>
+#include <fenestra/ops/pool/candidates.hpp>
+#include <fenestra/ops/pool/max/op.hpp>
+#include <fenestra/ops/pool/smooth_max/op.hpp>
 #include <fenestra/spec/random.hpp>
 
 #include <utility>
@@ -112,24 +110,26 @@ Work max_pool_work(const Case& what, char direction, const std::string& text) {
   const Tensor<T> x = random_tensor<T>(g.pool.x_shape());
   const Tensor<T> y_bar = random_tensor<T>(g.pool.y_shape());
   const auto forward = [g, x] {
-    return apply_all(
-        MaxPoolPrimitive{g}, std::span<const Tensor<T>>(&x, 1), std::span<const Selection>(), true);
+    return apply_all(MaxPoolPrimitive{PoolDirection::forward, g},
+                     std::span<const Tensor<T>>(&x, 1),
+                     std::span<const Selection>(),
+                     true);
   };
   Work work;
   // One byte per winner.
   work.bytes = bytes_of(x, y_bar) + static_cast<double>(y_bar.size());
-  MaxPoolDirection runs = MaxPoolDirection::forward;
+  PoolDirection runs = PoolDirection::forward;
   if (direction == 'F') {
     work.run = [forward] { forward(); };
   } else if (direction == 'D') {
-    runs = MaxPoolDirection::scatter;
+    runs = PoolDirection::spread;
     work.run = [g, y_bar, winners = forward().workspace] {
-      apply(MaxPoolWinnersPrimitive{MaxPoolDirection::scatter, g}, {y_bar}, {winners});
+      apply(MaxPoolPrimitive{PoolDirection::spread, g}, {y_bar}, {winners});
     };
   } else {
     throw_unknown(what, direction);
   }
-  work.kernel = kernel_name(max_pool_candidates<T>(), MaxPoolProblem{runs, g});
+  work.kernel = kernel_name(pool_candidates<T, MaxReduction>(), PoolProblem<MaxReduction>{runs, g});
   return work;
 }
 
@@ -140,11 +140,11 @@ Work avg_pool_work(const Case& what, char direction, const AvgPoolGeometry& g) {
   }
   const bool is_forward = direction == 'F';
   const Tensor<T> in = random_tensor<T>(is_forward ? g.pool.x_shape() : g.pool.y_shape());
-  const AvgPoolPrimitive primitive{
-      is_forward ? AvgPoolDirection::forward : AvgPoolDirection::input_grad, g};
+  const AvgPoolPrimitive primitive{is_forward ? PoolDirection::forward : PoolDirection::spread, g};
   Work work;
   work.run = [=] { apply(primitive, in); };
-  work.kernel = kernel_name(avg_pool_candidates<T>(), AvgPoolProblem{primitive.direction, g});
+  work.kernel = kernel_name(pool_candidates<T, AverageReduction>(),
+                            PoolProblem<AverageReduction>{primitive.direction, g});
   work.bytes =
       static_cast<double>(sizeof(T)) * static_cast<double>(g.pool.x_shape().elements().value_or(0) +
                                                            g.pool.y_shape().elements().value_or(0));
@@ -162,14 +162,15 @@ Work smooth_max_pool_work(const Case& what, char direction, const std::string& t
   const Tensor<T> y_bar = random_tensor<T>(g.pool.y_shape());
   const Tensor<T> beta(Shape{}, static_cast<T>(g.beta));
   const SmoothMaxPoolPrimitive primitive{
-      is_forward ? SmoothDirection::forward : SmoothDirection::spread, g};
+      is_forward ? PoolDirection::forward : PoolDirection::spread, g};
   Work work;
   if (is_forward) {
     work.run = [=] { apply(primitive, {x, beta}); };
   } else {
     work.run = [=] { apply(primitive, {x, beta, y_bar}); };
   }
-  work.kernel = kernel_name(smooth_max_pool_candidates<T>(), SmoothProblem{primitive.direction, g});
+  work.kernel = kernel_name(pool_candidates<T, SmoothMaxReduction>(),
+                            PoolProblem<SmoothMaxReduction>{primitive.direction, g});
   work.bytes = bytes_of(x, y_bar) + (is_forward ? 0 : bytes_of(x));
   return work;
 }

@@ -166,6 +166,35 @@ def resnet18():
                          nn.Linear(512, 1000))
 
 
+class Inverted(torch.nn.Module):
+    def __init__(self, i, o, stride, expansion):
+        super().__init__()
+        nn, wide = torch.nn, i * expansion
+        layers = [] if expansion == 1 else [nn.Conv2d(i, wide, 1, bias=False), nn.BatchNorm2d(wide),
+                                            nn.ReLU6()]
+        self.body = nn.Sequential(*layers, nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False),
+                                  nn.BatchNorm2d(wide), nn.ReLU6(), nn.Conv2d(wide, o, 1, bias=False),
+                                  nn.BatchNorm2d(o))
+        self.is_residual = stride == 1 and i == o
+
+    def forward(self, x):
+        return x + self.body(x) if self.is_residual else self.body(x)
+
+
+def mobilenet_v2():
+    nn = torch.nn
+    blocks, i = [], 32
+    for expansion, o, count, stride in [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2),
+                                        (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]:
+        for block in range(count):
+            blocks.append(Inverted(i, o, stride if block == 0 else 1, expansion))
+            i = o
+    return nn.Sequential(nn.Conv2d(3, 32, 3, 2, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU6(),
+                         *blocks, nn.Conv2d(320, 1280, 1, bias=False), nn.BatchNorm2d(1280),
+                         nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2),
+                         nn.Linear(1280, 1000))
+
+
 def lenet5():
     nn = torch.nn
     return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
@@ -215,6 +244,7 @@ CALLS = {
     "lenet5": lambda f, d, t: model_call(lenet5, [1, 28, 28], f, d),
     "unet": lambda f, d, t: model_call(UNet, [3, 128, 128], f, d),
     "resnet18": lambda f, d, t: model_call(resnet18, [3, 224, 224], f, d),
+    "mobilenet_v2": lambda f, d, t: model_call(mobilenet_v2, [3, 224, 224], f, d),
     "conv": lambda f, d, t: conv_call(f, d, t, False),
     "conv_transpose": lambda f, d, t: conv_call(f, d, t, True),
     "max_pool": max_pool_call,
