@@ -1,7 +1,7 @@
 // Compile and run: one callable, eagerly and as a program, then a training step that changes its
 // parameters in place.
 #include <fenestra/fenestra.hpp>
-#include <fenestra/nn/models.hpp>
+#include <fenestra/nn/models/functional.hpp>
 
 #include <cstdio>
 
@@ -20,10 +20,10 @@ int main() {
   };
   const auto program = fn::compile<float>(model, parameters, x.shape());
   fn::Context<float> context(program);  // the memory of one thread
-  std::vector<fn::Given> given(parameters.begin(), parameters.end());
-  given.emplace_back(x);
+  std::vector<fn::RunArgument> arguments(parameters.begin(), parameters.end());
+  arguments.emplace_back(x);
   std::vector<fn::Tensor<float>> scores{fn::Tensor<float>(fn::Shape{8, 10})};
-  program.run(context, given, scores);
+  program.run(context, arguments, scores);
   std::printf("first score %.4f, %zu bytes of memory\n",
               static_cast<double>(scores[0][0]),
               context.bytes());
@@ -39,7 +39,7 @@ int main() {
   for (const auto& parameter : parameters) {
     velocities.emplace_back(parameter.shape());
   }
-  std::vector<fn::Given> state(parameters.begin(), parameters.end());
+  std::vector<fn::RunArgument> state(parameters.begin(), parameters.end());
   state.emplace_back(x);
   state.emplace_back(labels);
   state.emplace_back(rate);

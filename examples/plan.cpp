@@ -19,9 +19,9 @@ int main() {
 
   fn::Context<float> context(program);
   std::vector<fn::Tensor<float>> results{fn::Tensor<float>(program.result_shapes()[0])};
-  const std::vector<fn::Given> given{x, w, b};
-  program.run(context, given, results);  // the first run warms up
-  const auto seconds = program.profile(fn::ProgramForm::run, context, given, results);
+  const std::vector<fn::RunArgument> arguments{x, w, b};
+  program.run(context, arguments, results);  // the first run warms up
+  const auto seconds = program.profile(fn::ProgramForm::run, context, arguments, results);
   std::printf("%s",
               program
                   .explain(fn::ProgramForm::run,

@@ -1,7 +1,7 @@
 // The number types that run through the specification, and what each one is for: rationals say what
 // the answer is, intervals enclose it, duals differentiate it, and duals nest.
 #include <fenestra/ops/conv/spec.hpp>
-#include <fenestra/ops/smooth_max_pool/spec.hpp>
+#include <fenestra/ops/pool/spec.hpp>
 #include <fenestra/spec/dual.hpp>
 #include <fenestra/spec/interval.hpp>
 #include <fenestra/spec/rational.hpp>

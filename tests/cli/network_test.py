@@ -338,6 +338,52 @@ class Training(NetworkTest):
                 self.refused(*arguments, code=USAGE)
         self.assertEqual(os.listdir(self.folder), before)
 
+    def test_infer_by_tiles_writes_the_bytes_of_the_whole_picture(self):
+        drawn = random.Random(3)
+        pixels = bytes(drawn.randrange(256) for _ in range(40 * 56))
+        with open(self.path("big.pgm"), "wb") as file:
+            file.write(b"P5\n56 40\n255\n" + pixels)
+        save_npy(self.path("big.npy"), (1, 40, 56), pixels, "|u1")
+        with open(self.path("big.bin"), "wb") as file:
+            file.write(pixels)
+        results = []
+        for name, options in [("big.pgm", ["--memory", "1G"]), ("big.pgm", ["--tile", "17x24"]),
+                              ("big.npy", ["--tile", "9x56"]),
+                              ("big.bin", ["--raw", "40x56:u8", "--tile", "16x16"])]:
+            facts = self.read_json("infer", "unet", self.path(name), *options, "--output",
+                                   self.path("scores.npy"), "--force")
+            self.assertEqual(facts["output"], [1, 1, 40, 56])
+            with open(self.path("scores.npy"), "rb") as file:
+                results.append(file.read())
+        self.assertEqual(results, [results[0]] * 4)
+        self.run_tool("infer", "unet", self.path("big.pgm"), "-o", self.path("picture.pgm"))
+        with open(self.path("picture.pgm"), "rb") as file:
+            self.assertTrue(file.read().startswith(b"P5\n56 40\n255\n"))
+        for arguments, words in [
+            (["small_resnet", "big.pgm", "-o", "x.npy"], []),
+            (["unet", "missing.pgm", "-o", "x.npy"], ["missing.pgm"]),
+            (["unet", "big.pgm", "-o", "x.npy", "--memory", "100"], ["memory-limit"]),
+            (["unet", "big.pgm", "-o", "x.npy", "--tile", "4"], ["invalid-extent"]),
+            (["unet", "big.bin", "-o", "x.npy", "--raw", "41x56:u8"], ["2240 bytes"]),
+        ]:
+            with self.subTest(arguments):
+                err = self.refused("infer", *arguments)
+                for word in words:
+                    self.assertIn(word, err)
+        self.refused("infer", "unet", "big.pgm", "-o", "x.png", code=USAGE)
+        self.assertFalse(os.path.exists(self.path("x.npy")))
+
+    def test_a_receptive_field_is_drawn_or_refused_by_the_name_of_the_layer(self):
+        out, _ = self.run_tool("explain", "model", "unet", "--receptive-field")
+        self.assertRegex(out, r"one cell of the output sees \d+x\d+ cells")
+        self.assertIn("#", out)
+        facts = self.read_json("explain", "model", "unet", "--receptive-field")
+        self.assertFalse(facts["is_cut"])
+        svg, _ = self.run_tool("explain", "model", "unet", "--receptive-field", "--format", "html")
+        self.assertTrue(svg.startswith("<svg"))
+        self.assertIn("(global_avg_pool)",
+                      self.refused("explain", "model", "small_resnet", "--receptive-field"))
+
     def test_json_lines(self):
         out, err = self.run_tool("train", *QUICK, "--epochs", "1", "--output", "json", "--json",
                                  "--eager")

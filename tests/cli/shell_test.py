@@ -67,12 +67,12 @@ class Errors(ShellTest):
             (["explain", "conv", "x=1", "--kernel=3"], "did you mean --kernels?"),
             (["check", "conv", "--case", "3"], "did you mean --cases?"),
             (["--verson"], "did you mean --version?"),
-            (["explain", "model", "lenet5", "--form", "stop"],
+            (["explain", "model", "lenet", "--form", "stop"],
              '--form: "stop" is none of run, step, infer, did you mean step?'),
             (["completion", "fish"], '"fish" is none of bash, zsh'),
             (["info", "extra"], '"extra" is one word too many'),
-            (["explain", "model", "lenet5", "--memory-limit", "10XB"], '"XB" is no unit'),
-            (["explain", "model", "lenet5", "--memory-limit", "0kB"], "less than 1 bytes"),
+            (["explain", "model", "lenet", "--memory-limit", "10XB"], '"XB" is no unit'),
+            (["explain", "model", "lenet", "--memory-limit", "0kB"], "less than 1 bytes"),
         ]:
             with self.subTest(arguments):
                 out, err = self.run_tool(*arguments, code=USAGE)
@@ -81,12 +81,12 @@ class Errors(ShellTest):
                 self.assertRegex(err, r"(?m)^Try: fenestra .*--help$")
 
     def test_the_hint_names_the_whole_command(self):
-        _, err = self.run_tool("explain", "model", "lenet5", "--foo", code=USAGE)
+        _, err = self.run_tool("explain", "model", "lenet", "--foo", code=USAGE)
         self.assertIn("Try: fenestra explain model --help", err)
 
     def test_usage_errors_are_json_too(self):
         for arguments in [["chek"], ["check"], [], ["--foo"], ["check", "conv", "--cases", "0"],
-                          ["explain", "model", "lenet5", "--form", "x"], ["check", "all", "x=1"],
+                          ["explain", "model", "lenet", "--form", "x"], ["check", "all", "x=1"],
                           ["help", "nothing"], ["completion"]]:
             with self.subTest(arguments):
                 out, err = self.run_tool(*arguments, "--json", code=USAGE)
@@ -97,7 +97,7 @@ class Errors(ShellTest):
 
     def test_units_are_read(self):
         def limit(text):
-            return self.run_tool("explain", "model", "lenet5", "--threads", "1", "--memory-limit",
+            return self.run_tool("explain", "model", "lenet", "--threads", "1", "--memory-limit",
                                  text)[0]
         self.assertEqual(limit("10MB"), limit("10000000"))
         self.assertEqual(limit("1MiB"), limit(str(2**20)))

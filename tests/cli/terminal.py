@@ -7,7 +7,10 @@ import re
 import struct
 import subprocess
 import termios
+import threading
 import unicodedata
+
+END = b"\x00end of output"  # no program writes a zero byte
 
 
 def environment(**variables):
@@ -23,17 +26,25 @@ def run_in_terminal(command, columns, **variables):
     """(exit code, the text that reached the terminal) of a command whose streams are all one."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave,
-                               env=environment(**variables))
-    os.close(slave)
-    seen = b""
+    seen = bytearray()
+
+    def read():
+        while not seen.endswith(END):
+            seen.extend(os.read(master, 65536))
+
+    reader = threading.Thread(target=read)
+    reader.start()
     try:
-        while chunk := os.read(master, 65536):
-            seen += chunk
-    except OSError:
-        pass  # how a terminal says that its other end is closed
-    os.close(master)
-    return process.wait(), seen.decode()
+        code = subprocess.run(command, stdin=slave, stdout=slave, stderr=slave, timeout=300,
+                              env=environment(**variables)).returncode
+    finally:
+        # This side stays open until all was read: a terminal whose last writer has gone may drop what it
+        # still holds.
+        os.write(slave, END)
+        reader.join()
+        os.close(slave)
+        os.close(master)
+    return code, seen.removesuffix(END).decode()
 
 
 def without_colours(text):

@@ -3,7 +3,7 @@
 // expect: "kernel-exceeds-input"
 // expect: "spatial axis 1: got 5, needed 4"
 // expect: "x = (3, 8, 4)"
-#include <fenestra/ops/max_pool/typed.hpp>
+#include <fenestra/ops/pool/typed.hpp>
 
 namespace fn = fenestra;
 

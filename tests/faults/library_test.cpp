@@ -246,12 +246,12 @@ TEST_P(Library, TracingAndCompilingSurvive) {
 }
 
 TEST_P(Library, RunsOfOneProgramInOneContextSurvive) {
-  const auto program =
-      compile<float>([&](const auto& x, const auto& w, const auto& u) { return net.loss(w, u, x); },
-                     net.x.shape(),
-                     net.w,
-                     net.u,
-                     CompileOptions{.value_and_grad = true, .fuse = graph::kSmallestPieces});
+  const auto program = compile<float>(
+      [&](const auto& x, const auto& w, const auto& u) { return net.loss(w, u, x); },
+      net.x.shape(),
+      net.w,
+      net.u,
+      CompileOptions{.value_and_grad = true, .batch_tiling = graph::kSmallestPieces});
   Context<float> context(program);
   expect_survival("run", [&] { return program.run(context, net.x, net.w, net.u); });
   expect_survival("value_and_grad",

@@ -87,16 +87,17 @@ std::vector<NamedCall> calls_of(std::string_view problem) {
   calls.emplace_back("program of " + std::string(problem), [=] {
     graph::Builder<float> builder;
     std::vector<graph::Value<float>> values;
-    std::vector<Given> given;
+    std::vector<RunArgument> arguments;
     for (const Tensor<float>& value : in.values) {
       values.push_back(builder.input(value.shape(), "x"));
-      given.emplace_back(value);
+      arguments.emplace_back(value);
     }
     builder.output(Op::template call<graph::Value<float>>(g, values, in.data), "y");
-    const Program<float> program(builder.graph(), {.vjp = true, .fuse = graph::kSmallestPieces});
+    const Program<float> program(builder.graph(),
+                                 {.vjp = true, .batch_tiling = graph::kSmallestPieces});
     Context<float> context(program);
-    given.emplace_back(y_bar);
-    return program.execute_new(ProgramForm::vjp, context, given);
+    arguments.emplace_back(y_bar);
+    return program.execute_new(ProgramForm::vjp, context, arguments);
   });
   return calls;
 }

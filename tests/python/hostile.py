@@ -192,7 +192,8 @@ SPECIAL = {
 def parameters_of(function):
     """Names and whether they are given by keyword only."""
     text = getattr(function, "__text_signature__", None)
-    if text is None and not inspect.isroutine(function):
+    ours = inspect.isclass(function) and function.__module__ != "fenestra._core"
+    if text is None and not (inspect.isroutine(function) or ours):
         return []
     try:
         listed = inspect.signature(function).parameters.values()
@@ -214,6 +215,7 @@ def public_functions():
         yield name, function
     for name in ("conv2d", "conv2d_transpose", "avg_pool2d", "max_pool2d"):
         yield f"nhwc.{name}", getattr(fn.nhwc, name)
+    yield from network_functions()
     tensor = fn.tensor(X)
     for name in sorted(dir(fn.Tensor)):
         if name in ("__class__", "__init_subclass__", "__subclasshook__", "__new__", "__init__", "__setattr__",
@@ -236,6 +238,29 @@ def public_functions():
         transformed = getattr(fn, name)(lambda *a: fn.sum(fn.relu(a[0])))
         yield f"what {name} returns", lambda data, f=transformed: f(data)
     yield "what vjp returns", lambda data, f=fn.vjp(lambda x: fn.sum(x), X)[1]: f(data)
+
+
+def network_functions():
+    """The same of fenestra.nn, and of what its classes make."""
+    for name in sorted(dir(fn.nn)):
+        function = getattr(fn.nn, name)
+        # Ready models are one function; most take long.
+        if not name.startswith("_") and callable(function) and name not in set(fn.nn.model_entries()) - {"lenet"}:
+            yield f"nn.{name}", function
+    net = fn.nn.Sequential(fn.nn.Conv(2, 2), fn.nn.BatchNorm(2), fn.nn.Dropout(0.5))
+    trainer = fn.nn.Trainer(net)
+    loader = fn.nn.Loader(fn.nn.array_dataset(np.ones((4, 2, 3, 3), "float32"), [0, 1, 0, 1]), batch=2)
+    made = {"a layer": net, "a trainer": trainer, "a loader": loader, "a dataset": loader.dataset,
+            "an optimiser": fn.nn.Optimiser("sgd"), "a schedule": fn.nn.Schedule("cosine"),
+            "a loss": fn.nn.Loss(), "a matrix": fn.nn.ConfusionMatrix(3), "a key": fn.nn.Key(1),
+            "a pass": fn.nn.Pass.training(1)}  # fmt: skip
+    for what, thing in made.items():
+        for name in sorted(dir(type(thing))):
+            # Nothing is observed by what is not called.
+            if name == "__call__" or (not name.startswith(("_", "tree_")) and name not in ("observe", "seek")):
+                member = getattr(thing, name)
+                if callable(member):
+                    yield f"{what}.{name}", member
 
 
 def calls(name, function, rng):

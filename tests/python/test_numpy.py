@@ -25,6 +25,14 @@ FUNCTIONS = {
     "broadcast_to": (lambda x: np.broadcast_to(x, (2, 2, 3)), X), "expand_dims": (lambda x: np.expand_dims(x, 1), X),
     "squeeze": (lambda x: np.squeeze(x[None, :, None]), X), "flip": (np.flip, X), "flip rows": (lambda x: np.flip(x, 0), X),
     "moveaxis": (lambda x: np.moveaxis(x[None], 0, -1), X), "swapaxes": (lambda x: np.swapaxes(x, 0, 1), X),
+    "remainder": (lambda x: np.remainder(x, 0.7), X), "array % tensor": (lambda x: (P + 0.3) % x, X),
+    "array // tensor": (lambda x: (P + 0.3) // x + x, X), "mod": (lambda x: np.mod(x, P + 0.3), X),
+    "var": (lambda x: np.var(x, axis=1), X), "std": (lambda x: np.std(x, ddof=1), X),
+    "where": (lambda x: np.where(X > 0, x, 2.0), X), "sort": (lambda x: np.sort(x, axis=0), X),
+    "sort all": (lambda x: np.sort(x, axis=None), X), "cumsum": (np.cumsum, X),
+    "cumsum of an axis": (lambda x: np.cumsum(x, 1), X), "einsum": (lambda x: np.einsum("ij,kj->ik", x, P), X),
+    "take": (lambda x: np.take(x, [[2, 0], [1, 1]], axis=1), X), "take all": (lambda x: np.take(x, [5, -1, 0]), X),
+    "split": (lambda x: np.split(x, [1, 2], axis=1)[2], X), "split equally": (lambda x: np.split(x, 3, 1)[1], X),
     "mixed": (lambda x: np.sum(P * x + P / x - (P > 1) * x), P), "zeros_like": (lambda x: x + np.zeros_like(x), X),
 }  # fmt: skip
 

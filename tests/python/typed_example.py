@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 import fenestra as fn
+from fenestra import nn
 
 
 def model(
@@ -37,3 +38,17 @@ def train(w: fn.Tensor, x: npt.NDArray[np.float32]) -> fn.Tensor:
     with fn.no_grad():
         step: fn.Tensor = w - 0.1 * fn.asarray(w_bar)
     return step if float(fn.mean(fn.asarray(tangent) * y)) > 0 else w[..., 0] @ w.T
+
+
+def network(x: npt.NDArray[np.float32], y: npt.NDArray[np.int64]) -> nn.Layer:
+    net = nn.initialise(nn.Sequential(nn.Conv(1, 8, kernel=(3, 3), padding="same"), fn.relu, head=nn.Linear(8, 10)), 1)
+    loader = nn.Loader(nn.array_dataset(x, y), batch=8, augmentation="flip=0.5")
+    trainer = nn.Trainer(net, loss=nn.Loss("cross-entropy", smoothing=0.1), optimiser="sgd rate=0.1")
+    result: nn.FitResult = trainer.fit(loader, 2, validation=loader, on_step=lambda step: print(step.loss))
+    if result.validation is not None and result.validation.confusion is not None:
+        print(result.validation.confusion.accuracy, nn.summary(net, (1, 1, 8, 8)).parameters)
+    bars: nn.Layer = fn.grad(lambda net: fn.mean(net(x, nn.Pass.training(nn.Key(1)))))(net)
+    moved: nn.Layer = nn.Optimiser("adam", rate=0.1).update(net, bars)
+    weights: dict[str, fn.Tensor] = moved.parameters()
+    nn.save(moved, "net.safetensors", classes=[str(shape) for shape in weights])
+    return nn.Residual(nn.mobilenet_v2(width=0.5, classes=10), projection=nn.load("net.safetensors"))

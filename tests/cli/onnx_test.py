@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""ONNX files with the built tool: a network is trained here, exported, checked, run, given another
+head, trained on and converted, as the guide tells it. Called with the tool.
+"""
+
+import json
+import os
+import re
+import shlex
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOL = os.path.abspath(sys.argv[1])
+FINE, LAW_BROKEN, USAGE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def varint(number):
+    out = b""
+    while True:
+        number, low = number >> 7, number & 127
+        out += bytes([low | (128 if number else 0)])
+        if not number:
+            return out
+
+
+def num(field, value):
+    return varint(field * 8) + varint(value)
+
+
+def sub(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field * 8 + 2) + varint(len(data)) + data
+
+
+def node(op, inputs, outputs):
+    return sub(1, b"".join(sub(1, i) for i in inputs) + b"".join(sub(2, o) for o in outputs) +
+               sub(4, op))
+
+
+def value(name, *extents):
+    dims = b"".join(sub(1, num(1, extent)) for extent in extents)
+    return sub(1, name) + sub(2, sub(1, num(1, 1) + sub(2, dims)))
+
+
+def model(graph):
+    return num(1, 8) + sub(8, num(2, 13)) + sub(7, graph)
+
+
+class Onnx(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        run = os.path.join(cls.folder.name, "run")
+        cls.call(["train", "lenet", "--data", "digits", "--width", "0.5", "--epochs", "2",
+                  "--threads", "1", "--output", run])
+        cls.weights = os.path.join(run, "model.safetensors")
+        cls.sample = os.path.join(run, "sample.png")
+        cls.onnx = cls.path("lenet.onnx")
+        cls.call(["convert", cls.weights, cls.onnx])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def call(cls, words, code=FINE):
+        result = subprocess.run([TOOL, *words], capture_output=True, text=True, check=False)
+        if result.returncode != code:
+            raise AssertionError(f"{words} exits with {result.returncode}, expected {code}\n"
+                                 f"{result.stdout}{result.stderr}")
+        return result
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return self.path(name)
+
+    def test_the_exported_network_says_what_the_model_file_says(self):
+        ours = json.loads(self.call(["run", self.weights, self.sample, "--json"]).stdout)
+        theirs = json.loads(self.call(["run", self.onnx, self.sample, "--json"]).stdout)
+        for a, b in zip(ours["results"][0]["classes"], theirs["results"][0]["classes"]):
+            self.assertEqual(a["class"], b["class"])
+            self.assertAlmostEqual(a["probability"], b["probability"], places=5)
+        ours = json.loads(self.call(["eval", self.weights, "--data", "digits", "--json"]).stdout)
+        theirs = json.loads(self.call(["eval", self.onnx, "--data", "digits", "--json"]).stdout)
+        self.assertEqual(ours["confusion"], theirs["confusion"])
+
+    def test_it_is_summed_up_and_checked(self):
+        ours = json.loads(self.call(["summary", self.weights, "--json"]).stdout)
+        theirs = json.loads(self.call(["summary", self.onnx, "--json"]).stdout)
+        self.assertEqual(ours["parameters"], theirs["parameters"])
+        self.assertIn("it runs", self.call(["check", self.onnx, "input=1x1x28x28"]).stdout)
+
+    def test_inputs_and_outputs_have_names(self):
+        folder = self.path("outputs")
+        text = self.call(["run", self.onnx, "--input", f"input={self.sample}", "--output-dir",
+                          folder]).stdout
+        self.assertIn("1x10", text)
+        self.assertTrue(os.path.exists(os.path.join(folder, "output.npy")))
+        self.assertIn("inputs are input", self.call(
+            ["run", self.onnx, "--input", "no=x.npy", "--output-dir", folder], USAGE).stderr)
+
+    def test_another_head_is_trained_on_and_nothing_else(self):
+        tuned = self.path("tuned.onnx")
+        lines = self.call(["finetune", self.onnx, "--data", "digits", "--head", "0", "--train",
+                           "*", "--freeze", "conv1.*", "--epochs", "3", "--threads", "1", "--output",
+                           tuned, "--json"]).stdout.splitlines()
+        start, end = json.loads(lines[0]), json.loads(lines[-1])
+        self.assertGreater(start["frozen"], 0)
+        self.assertIn("--freeze conv1.*: 2 of", " ".join(start["patterns"]))
+        self.assertGreater(end["accuracy"], 0.8)
+        again = json.loads(self.call(["eval", tuned, "--data", "digits", "--json"]).stdout)
+        self.assertEqual(again["confusion"], end["confusion"])
+        before, after = self.path("before.safetensors"), self.path("after.safetensors")
+        self.call(["convert", self.onnx, before])
+        self.call(["convert", tuned, after])
+        old, new = tensors_of(before), tensors_of(after)
+        self.assertEqual(old.keys(), new.keys())
+        for name in old:
+            if name.startswith("conv1."):
+                self.assertEqual(old[name], new[name], name)
+        # And back: the same weights make the same file.
+        back = self.path("back.onnx")
+        self.call(["convert", after, back, "--model", tuned])
+        with open(back, "rb") as one, open(tuned, "rb") as other:
+            self.assertEqual(one.read(), other.read())
+
+    def test_interrupted_and_resumed_is_as_if_it_had_not_been(self):
+        words = ["finetune", self.onnx, "--data", "digits", "--head", "0", "--freeze", "conv1.*",
+                 "--epochs", "2", "--threads", "1"]
+        whole, parts = self.path("whole.onnx"), self.path("parts.onnx")
+        self.call([*words, "--output", whole])
+        process = subprocess.Popen([TOOL, *words, "--output", parts], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.assertIn("epoch 1/", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERRUPTED, err)
+        self.assertFalse(os.path.exists(parts))
+        line = re.search(r"to go on: (.*)", err).group(1)
+        done = subprocess.run(shlex.split(line), capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, FINE, done.stderr)
+        self.assertIn("going on after step", done.stdout)
+        with open(whole, "rb") as one, open(parts, "rb") as other:
+            self.assertEqual(one.read(), other.read())
+        with open(self.path("parts.html"), encoding="utf-8") as page:
+            report = page.read()
+        for word in ["conv2", "finetune", "seed"]:
+            self.assertIn(word, report)
+        # A run that is there is neither replaced nor told otherwise.
+        self.assertIn("a run has been here", self.call([*words, "--output", parts], BAD_INPUT).stderr)
+        for option, text in [("--optimiser", "sgd"), ("--freeze", "conv2.*"), ("--batch", "8")]:
+            said = self.call([*words, "--output", parts, "--resume", option, text], BAD_INPUT).stderr
+            self.assertIn(f"{option} ", said)
+            self.assertIn("the run in", said)
+        self.assertIn("nothing can go on", self.call(
+            [*words, "--output", self.path("none.onnx"), "--resume"], BAD_INPUT).stderr)
+        self.call([*words, "--output", parts, "--resume", "--force"], USAGE)
+
+    def test_calls_are_timed(self):
+        for file in (self.onnx, self.weights, "lenet"):
+            facts = json.loads(self.call(["bench", file, "--batch", "3", "--time", "0.01",
+                                          "--threads", "1", "--json"]).stdout)
+            self.assertEqual((facts["batch"], facts["threads"]), (3, 1))
+            self.assertEqual(facts["input"], [3, 1, 28, 28])
+            self.assertGreaterEqual(facts["calls"], 5)
+            self.assertTrue(0 < facts["min_seconds"] <= facts["median_seconds"])
+            self.assertAlmostEqual(facts["samples_per_second"] * facts["median_seconds"], 3, places=6)
+        text = self.call(["bench", self.onnx, "--time", "0.01", "--step"]).stdout
+        self.assertIn("training step", text)
+        self.assertIn("median", text)
+        self.call(["bench", self.onnx, "--time", "0"], USAGE)
+        self.call(["bench", self.path("no.onnx")], BAD_INPUT)
+
+    def test_what_does_not_fit_is_said(self):
+        self.assertIn("matches none", self.call(
+            ["finetune", self.onnx, "--data", "digits", "--freeze", "nothing*"], USAGE).stderr)
+        self.assertIn("no value is called 'nothing'", self.call(
+            ["finetune", self.onnx, "--data", "digits", "--cut", "nothing"], BAD_INPUT).stderr)
+        page = self.write("page.onnx", b"<!DOCTYPE html>")
+        self.assertIn("a web page", self.call(["summary", page], BAD_INPUT).stderr)
+        self.assertIn("one is .onnx", self.call(
+            ["convert", self.onnx, self.path("other.onnx")], USAGE).stderr)
+
+    def test_all_problems_are_listed_at_once(self):
+        bad = self.write("bad.onnx", model(
+            node("Nonsense", ["x"], ["a"]) + node("Relu", ["lost"], ["b"]) +
+            node("Loop", ["a"], ["y"]) + sub(11, value("x", 1, 4)) + sub(12, value("y", 1, 4))))
+        text = self.call(["check", bad], LAW_BROKEN).stdout
+        for word in ("Nonsense", "Loop"):
+            self.assertIn(word, text)
+        self.assertGreaterEqual(
+            len(json.loads(self.call(["check", bad, "--json"], LAW_BROKEN).stdout)["problems"]), 2)
+
+
+def tensors_of(path):
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    header.pop("__metadata__", None)
+    return {name: data[slice(*entry["data_offsets"])] for name, entry in header.items()}
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Trains with the built tool under mpirun: any number of processes must give the bits of one.
+
+Called with the tool and mpirun. FENESTRA_KILLS says how many trainings lose a process, 1 by default.
+"""
+
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOOL, MPIRUN = os.path.abspath(sys.argv[1]), sys.argv[2]
+FINE, USAGE, BAD_INPUT, INTERRUPTED = 0, 2, 3, 130
+TIMEOUT = 300
+
+LENET = ["lenet", "--data", "digits", "--width", "0.25", "--batch", "60", "--leaf", "8", "--threads", "1"]
+# With batch norm; the last batch of 2, the last leaf of 1.
+UNET = ["unet", "--data", "shapes", "--count", "14", "--width", "0.25", "--size", "16x16", "--batch", "12",
+        "--leaf", "3"]
+
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def numbers_of(path):
+    """Every tensor of a checkpoint, and what it says about the run, but for times."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    metadata = header.pop("__metadata__")
+    tensors = {name: data[slice(*entry["data_offsets"])] for name, entry in header.items()}
+    history = [row[:4] + row[5:] for row in json.loads(metadata["train.history"])]
+    training = {key: value for key, value in metadata.items()
+                if key.startswith("fenestra.training.") and not key.endswith("checksum")}
+    return tensors, history, training
+
+
+def processes_of(parent):
+    """The processes below one, as the system has them now."""
+    below = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                text = file.read()
+        except OSError:
+            continue
+        if int(text.rpartition(")")[2].split()[1]) == parent:
+            below += [int(name)] + processes_of(int(name))
+    return below
+
+
+def is_tool(pid):
+    try:
+        return os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(TOOL)
+    except OSError:
+        return False
+
+
+class RanksTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, *parts):
+        return os.path.join(self.folder.name, *parts)
+
+    def run_words(self, words, code=FINE, **environment):
+        done = subprocess.run(words, cwd=self.folder.name, env={**ENVIRONMENT, **environment},
+                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def train(self, ranks, words, output, *more, **keywords):
+        """Under mpirun; 0 ranks: without."""
+        launcher = [MPIRUN, "-n", str(ranks)] if ranks else []
+        return self.run_words([*launcher, TOOL, "train", *words, "--output", output, *more], **keywords)
+
+    def checkpoint(self, output):
+        return numbers_of(self.path(output, "checkpoint.safetensors"))
+
+    def test_any_number_of_processes_has_the_bits_of_one(self):
+        for words in [[*LENET, "--epochs", "1"], [*UNET, "--epochs", "2"]]:
+            self.train(0, words, f"{words[0]}0")
+            expected = self.checkpoint(f"{words[0]}0")
+            for ranks in [1, 2, 3, 4]:
+                output = f"{words[0]}{ranks}"
+                out = self.train(ranks, words, output).stdout
+                self.assertIn(f"on {ranks} processes", out)
+                self.assertEqual(out.count("Try next"), 1)  # one of them speaks
+                self.assertEqual(self.checkpoint(output), expected, output)
+
+    def test_threads_and_wires_do_not_matter(self):
+        words = [*UNET, "--epochs", "2"]
+        self.train(0, words, "alone", "--threads", "2")
+        self.train(2, words, "tcp", "--threads", "2", OMPI_MCA_btl="tcp,self")
+        self.train(2, words, "memory", "--threads", "1", OMPI_MCA_btl="vader,self")
+        self.assertEqual(self.checkpoint("tcp"), self.checkpoint("alone"))
+        self.assertEqual(self.checkpoint("memory"), self.checkpoint("alone"))
+
+    def test_a_run_goes_on_with_another_number_of_processes(self):
+        self.train(3, UNET, "parts", "--epochs", "1", "--schedule", "constant")
+        self.train(2, ["unet", "--data", "shapes", "--epochs", "2"], "parts", "--resume-or-start")
+        self.train(0, UNET, "whole", "--epochs", "2", "--schedule", "constant")
+        parts, whole = self.checkpoint("parts"), self.checkpoint("whole")
+        self.assertEqual(parts[0], whole[0])
+
+    def test_refuses_what_would_not_be_one_training(self):
+        done = self.train(2, ["lenet", "--data", "digits"], "none", code=BAD_INPUT)
+        self.assertIn("--leaf 8", done.stderr)
+        done = self.train(2, LENET, "none", code=BAD_INPUT, FENESTRA_MPI="/nowhere/plugin.so")
+        self.assertIn("not there: /nowhere/plugin.so", done.stderr)
+        self.assertFalse(os.path.exists(self.path("none")))
+        # Ranks that were told different things say so, all of them, and nobody waits for ever.
+        train = [TOOL, "train", *UNET, "--output", "mixed"]
+        for option, complaint in [("--seed", "checksum of weights and kernels = "),
+                                  ("--batch", "samples in the batch = ")]:
+            other = [word for word in train if word != "12"] if option == "--batch" else train
+            other = [word for word in other if word != option]
+            done = self.run_words([MPIRUN, "-n", "1", *train, ":", "-n", "1", *other, option, "7"],
+                                  code=BAD_INPUT)
+            self.assertIn(complaint, done.stderr)
+        # A shell inside a job, and a training without leaves: MPI is not asked for.
+        self.train(0, [*UNET[:-2], "--epochs", "1"], "plain", OMPI_COMM_WORLD_SIZE="1",
+                   FENESTRA_MPI="/nowhere/plugin.so")
+        for words in [["--", "eval", "x"], ["--", "train", "lenet", "--force"], []]:
+            self.run_words([TOOL, "launch", "-n", "2", *words], code=USAGE)
+        done = self.run_words([TOOL, "launch", "--mpirun", "/nowhere/mpirun", "--", "train", *LENET],
+                              code=BAD_INPUT)
+        self.assertIn("openmpi-bin", done.stderr)
+
+    def test_a_signal_leaves_a_checkpoint_to_go_on_with(self):
+        words = [*LENET, "--epochs", "4"]
+        self.train(0, words, "whole")
+        job = subprocess.Popen([TOOL, "launch", "-n", "2", "--restarts", "5", "--", "train", *words, "--output",
+                                "parts"], cwd=self.folder.name, env=ENVIRONMENT, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+        deadline = time.monotonic() + TIMEOUT
+        while not os.path.exists(self.path("parts", "checkpoint.safetensors")):
+            self.assertIsNone(job.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        job.send_signal(signal.SIGTERM)
+        out, _ = job.communicate(timeout=TIMEOUT)
+        self.assertEqual(job.returncode, INTERRUPTED, out)
+        self.train(3, ["lenet", "--data", "digits"], "parts", "--resume")
+        self.assertEqual(self.checkpoint("parts")[0], self.checkpoint("whole")[0])
+
+    def test_a_killed_process_ends_the_job_and_launch_starts_it_again(self):
+        words = [*LENET, "--epochs", "4"]
+        self.train(0, words, "whole")
+        expected = self.checkpoint("whole")
+        for kill in range(int(os.environ.get("FENESTRA_KILLS", "1"))):
+            output = f"killed{kill}"
+            launcher = subprocess.Popen(
+                [TOOL, "launch", "-n", "3", "--restarts", "2", "--fewer", "--", "train", *words, "--output",
+                 output], cwd=self.folder.name, env=ENVIRONMENT, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True)
+            # The first one dies after the first checkpoint, so that there is something to go on with.
+            deadline = time.monotonic() + TIMEOUT
+            while not os.path.exists(self.path(output, "checkpoint.safetensors")):
+                self.assertIsNone(launcher.poll())
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.02)
+            time.sleep(random.random() * 0.5 if kill else 0)
+            ranks = [pid for pid in processes_of(launcher.pid) if is_tool(pid)]
+            if ranks:
+                os.kill(random.choice(ranks), signal.SIGKILL)
+            out, _ = launcher.communicate(timeout=TIMEOUT)
+            self.assertEqual(launcher.returncode, FINE, out)
+            if not kill:
+                self.assertIn("launch: the job ended with code 137; start 1 of 2 again, with 2 processes",
+                              out)
+                self.assertIn("going on after step", out)
+            self.assertEqual(self.checkpoint(output)[0], expected[0])
+            self.assertEqual([pid for pid in ranks if is_tool(pid)], [])
+            self.assertEqual([name for name in os.listdir(self.path(output)) if "new" in name], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
