@@ -29,7 +29,7 @@ test: build  ## build and run every test
 
 demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits, and see it
 	cmake --build --preset $(PRESET) --target fenestra_tool
-	$(BUILD)/fenestra train lenet --data digits --width 2 --output $(BUILD)/demo --force --show 10 --gradcheck
+	$(BUILD)/fenestra train lenet --data digits --width 2 --patience 10 --output $(BUILD)/demo --force --show 10 --gradcheck
 
 parity:  ## compare every operator with torch on 8,000 random problems, and Python's functions
 	@scripts/install-packages peers

@@ -21,6 +21,10 @@ if(FENESTRA_BUILD_TOOL)
   endif()
 endif()
 
+if(TARGET fenestra_mpi)
+  install(TARGETS fenestra_mpi LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/fenestra")
+endif()
+
 configure_package_config_file(
   cmake/fenestraConfig.cmake.in "${PROJECT_BINARY_DIR}/fenestraConfig.cmake"
   INSTALL_DESTINATION "${package_dir}" NO_SET_AND_CHECK_MACRO)

@@ -1,5 +1,6 @@
 # Turns the one list of operators, fenestra/ops/operators.txt, into what the build needs:
-#   FENESTRA_OPERATORS     folder names, in the order of the list
+#   FENESTRA_OPERATORS     folders, in the order of the list; `pool/max` is a member of the family `pool`
+#   FENESTRA_FAMILIES      folders of families, which hold what their members share
 #   FENESTRA_GENERATED     include root of the generated headers
 #   FENESTRA_LAWS_SOURCES  one translation unit per operator, so that their laws compile in parallel
 #   FENESTRA_KERNEL_LAWS_SOURCES  likewise for the laws on kernels
@@ -8,11 +9,19 @@
 #                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on
 # and the headers <fenestra/ops/list.hpp> (descriptors), <fenestra/ops/all.hpp> (operators) and
 # <fenestra/ops/typed_all.hpp> (on typed variables, of the folders that have a typed.hpp). An operator
-# needs no other line in the build.
+# needs no other line in the build. What a folder may hold, the folder of its family may hold for all
+# members: rules.cpp, sources.cmake, typed.hpp and the header of its own name.
 
-# The descriptor of an operator's folder: conv_transpose has ConvTranspose.
+# The name of the operator in a folder: pool/max is max_pool.
+function(fenestra_name_of operator result)
+  string(REGEX REPLACE "^(.*)/(.*)$" "\\2_\\1" name ${operator})
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
+# The descriptor of an operator's folder: conv_transpose has ConvTranspose, pool/max has MaxPool.
 function(fenestra_type_of operator result)
-  string(REPLACE "_" ";" words ${operator})
+  fenestra_name_of(${operator} name)
+  string(REPLACE "_" ";" words ${name})
   set(type)
   foreach(word IN LISTS words)
     string(SUBSTRING ${word} 0 1 initial)
@@ -25,6 +34,7 @@ endfunction()
 
 set(FENESTRA_GENERATED "${PROJECT_BINARY_DIR}/generated")
 set(FENESTRA_OPERATORS)
+set(FENESTRA_FAMILIES)
 set(FENESTRA_LAWS_SOURCES)
 set(FENESTRA_KERNEL_LAWS_SOURCES)
 set(FENESTRA_PYTHON_SOURCES)
@@ -41,7 +51,7 @@ foreach(line IN LISTS lines)
   if(operator STREQUAL "")
     continue()
   endif()
-  if(NOT operator MATCHES "^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
+  if(NOT operator MATCHES "^([a-z][a-z0-9]*/)?[a-z][a-z0-9]*(_[a-z0-9]+)*$")
     message(FATAL_ERROR "operators.txt: '${operator}' is not the name of a folder in snake_case")
   endif()
   if(operator IN_LIST FENESTRA_OPERATORS)
@@ -62,41 +72,56 @@ set(python_calls)
 set(public_includes)
 set(typed_includes)
 set(types)
+
+# What a folder below fenestra/ops brings to the library and the tests: an operator's or a family's.
+macro(fenestra_add_folder folder)
+  set(path "${PROJECT_SOURCE_DIR}/fenestra/ops/${folder}")
+  if(EXISTS "${path}/${folder}.hpp")
+    string(APPEND public_includes "#include <fenestra/ops/${folder}/${folder}.hpp>\n")
+  endif()
+  if(EXISTS "${path}/typed.hpp")
+    string(APPEND typed_includes "#include <fenestra/ops/${folder}/typed.hpp>\n")
+  endif()
+  set(operator_sources)
+  set(operator_tests)
+  if(EXISTS "${path}/test.cpp")
+    set(operator_tests test.cpp)
+  endif()
+  include("${path}/sources.cmake" OPTIONAL)
+  if(EXISTS "${path}/rules.cpp")
+    list(PREPEND operator_sources rules.cpp)
+  endif()
+  foreach(file IN LISTS operator_sources)
+    list(APPEND FENESTRA_OPERATOR_SOURCES "ops/${folder}/${file}")
+  endforeach()
+  foreach(file IN LISTS operator_tests)
+    list(APPEND FENESTRA_OPERATOR_TESTS "ops/${folder}/${file}")
+  endforeach()
+endmacro()
+
 foreach(operator IN LISTS FENESTRA_OPERATORS)
+  fenestra_name_of(${operator} name)
   fenestra_type_of(${operator} type)
   list(APPEND types ${type})
   string(APPEND includes "#include <fenestra/ops/${operator}/op.hpp>\n")
-  set(folder "${PROJECT_SOURCE_DIR}/fenestra/ops/${operator}")
-  if(EXISTS "${folder}/${operator}.hpp")
-    string(APPEND public_includes "#include <fenestra/ops/${operator}/${operator}.hpp>\n")
+  cmake_path(GET operator PARENT_PATH family)
+  if(family AND NOT family IN_LIST FENESTRA_FAMILIES)
+    list(APPEND FENESTRA_FAMILIES ${family})
+    fenestra_add_folder(${family})
   endif()
-  if(EXISTS "${folder}/typed.hpp")
-    string(APPEND typed_includes "#include <fenestra/ops/${operator}/typed.hpp>\n")
-  endif()
-  set(operator_sources)
-  if(EXISTS "${folder}/rules.cpp")
-    list(APPEND FENESTRA_OPERATOR_SOURCES "ops/${operator}/rules.cpp")
-  endif()
-  set(operator_tests test.cpp)
-  include("${folder}/sources.cmake" OPTIONAL)
-  foreach(file IN LISTS operator_sources)
-    list(APPEND FENESTRA_OPERATOR_SOURCES "ops/${operator}/${file}")
-  endforeach()
-  foreach(file IN LISTS operator_tests)
-    list(APPEND FENESTRA_OPERATOR_TESTS "ops/${operator}/${file}")
-  endforeach()
-  set(source "${PROJECT_BINARY_DIR}/laws/laws_${operator}.cpp")
+  fenestra_add_folder(${operator})
+  set(source "${PROJECT_BINARY_DIR}/laws/laws_${name}.cpp")
   configure_file(cmake/laws.cpp.in "${source}" @ONLY)
   list(APPEND FENESTRA_LAWS_SOURCES "${source}")
-  set(source "${PROJECT_BINARY_DIR}/laws/kernel_laws_${operator}.cpp")
+  set(source "${PROJECT_BINARY_DIR}/laws/kernel_laws_${name}.cpp")
   configure_file(cmake/kernel_laws.cpp.in "${source}" @ONLY)
   list(APPEND FENESTRA_KERNEL_LAWS_SOURCES "${source}")
-  if(EXISTS "${folder}/signature.hpp")
-    set(source "${PROJECT_BINARY_DIR}/bindings/python_${operator}.cpp")
+  if(EXISTS "${path}/signature.hpp")
+    set(source "${PROJECT_BINARY_DIR}/bindings/python_${name}.cpp")
     configure_file(cmake/python_operator.cpp.in "${source}" @ONLY)
     list(APPEND FENESTRA_PYTHON_SOURCES "${source}")
-    string(APPEND python_declarations "void declare_${operator}(Declarer& declarer);\n")
-    string(APPEND python_calls "  declare_${operator}(declarer);\n")
+    string(APPEND python_declarations "void declare_${name}(Declarer& declarer);\n")
+    string(APPEND python_calls "  declare_${name}(declarer);\n")
   endif()
 endforeach()
 # What the engine itself is made of is compiled whatever the list names.

@@ -50,6 +50,15 @@ class CheckLayers(unittest.TestCase):
             "fenestra/graph/plan.cpp", "#include <fenestra/engine/tape.hpp>\n", "graph -> engine"
         )
 
+    def test_onnx_is_above_nn_and_other_files_are_not(self):
+        text = "#include <fenestra/nn/slots.hpp>\n"
+        self.assert_accepts("fenestra/io/onnx/network.hpp", text)
+        self.assert_accepts("fenestra/io/onnx.hpp", text)
+        self.assert_refuses("fenestra/io/npy.hpp", text, "io -> nn")
+        self.assert_refuses(
+            "fenestra/io/npy.hpp", "#include <fenestra/io/onnx/wire.hpp>\n", "io -> onnx"
+        )
+
     def test_templates_of_generated_files_are_read_too(self):
         self.assert_refuses(
             "fenestra/base/version.hpp.in",
