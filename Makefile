@@ -25,7 +25,7 @@ build: setup $(BUILD)/build.ninja
 	cmake --build --preset $(PRESET)
 
 test: build  ## build and run every test
-	ctest --preset $(PRESET)
+	ctest --preset $(PRESET) $(CTEST_FLAGS)
 
 demo: setup $(BUILD)/build.ninja  ## train a small network on handwritten digits, and see it
 	cmake --build --preset $(PRESET) --target fenestra_tool

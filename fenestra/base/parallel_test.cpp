@@ -125,18 +125,25 @@ TEST_F(Parallel, NestedCallsRunInTheCallingThread) {
 TEST_F(Parallel, CallersAtOnceShareTheThreads) {
   constexpr int kCallers = 4;
   constexpr Index kRanges = 64;
-  std::atomic<int> inside{0};
+  std::atomic<int> ready{0};
+  std::atomic<int> inside{0};  // callers that have begun a range and not ended
   std::atomic<int> helped{0};  // ranges that a helper began while there were callers enough
   std::vector<std::thread> callers;
   for (int i = 0; i < kCallers; ++i) {
     callers.emplace_back([&] {
       const auto caller = std::this_thread::get_id();
-      ++inside;
-      while (inside < kCallers) {
+      bool has_begun = false;
+      ++ready;
+      while (ready < kCallers) {
         std::this_thread::yield();
       }
       parallel_for(kRanges, 1, [&](Index, Index) {
-        helped += inside == kCallers && std::this_thread::get_id() != caller ? 1 : 0;
+        if (std::this_thread::get_id() != caller) {
+          helped += inside == kCallers ? 1 : 0;
+        } else if (!has_begun) {
+          has_begun = true;
+          ++inside;
+        }
         std::this_thread::sleep_for(milliseconds(1));
       });
       --inside;
@@ -146,7 +153,7 @@ TEST_F(Parallel, CallersAtOnceShareTheThreads) {
     caller.join();
   }
   // Four callers are as many threads as there may be; with three helpers for each they would have
-  // begun most of the ranges. Those who came before the last caller may begin a few.
+  // begun most of the ranges. Those who came before the last caller may begin one more each.
   EXPECT_LE(helped, kCallers * kRanges / 8);
 }
 

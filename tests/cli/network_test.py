@@ -9,10 +9,8 @@ import html.parser
 import json
 import math
 import os
-import pty
 import random
 import re
-import select
 import shlex
 import shutil
 import signal
@@ -22,6 +20,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+from terminal import run_in_terminal
 
 TOOL = os.path.abspath(sys.argv[1])
 
@@ -427,28 +427,9 @@ class Training(NetworkTest):
                              tensors_of(self.path("whole", "model.safetensors"))[0])
 
     def test_a_terminal_sees_a_line_that_rewrites_itself_and_fits(self):
-        controller, terminal = pty.openpty()
-        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "70", "LC_ALL": "C.UTF-8"}
-        process = subprocess.Popen([TOOL, "train", *QUICK, "--epochs", "1", "--output", "terminal",
-                                    "--show", "3"],
-                                   stdin=terminal, stdout=terminal, stderr=terminal,
-                                   cwd=self.folder, env=environment)
-        os.close(terminal)
-        seen = b""
-        while True:
-            try:
-                if not select.select([controller], [], [], 60)[0]:
-                    process.kill()
-                    self.fail("no end")
-                chunk = os.read(controller, 65536)
-            except OSError:
-                break
-            if not chunk:
-                break
-            seen += chunk
-        os.close(controller)
-        self.assertEqual(process.wait(), FINE, seen)
-        text = seen.decode()
+        code, text = run_in_terminal([TOOL, "train", *QUICK, "--epochs", "1", "--output", "terminal",
+                                      "--show", "3"], 70, self.folder)
+        self.assertEqual(code, FINE, text)
         self.assertRegex(text, r"\r(\x1b\[K)?epoch 1/1 .*loss .* left")
         self.assertIn("\x1b[", text)
         plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)

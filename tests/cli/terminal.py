@@ -22,8 +22,9 @@ def environment(**variables):
     return {key: value for key, value in kept.items() if value is not None}
 
 
-def run_in_terminal(command, columns, **variables):
-    """(exit code, the text that reached the terminal) of a command whose streams are all one."""
+def run_in_terminal(command, columns, folder=None, stdout=None, **variables):
+    """(exit code, the text that reached the terminal) of a command whose streams all lead there, or all but
+    its standard output, where a file is given for that."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     seen = bytearray()
@@ -35,8 +36,8 @@ def run_in_terminal(command, columns, **variables):
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        code = subprocess.run(command, stdin=slave, stdout=slave, stderr=slave, timeout=300,
-                              env=environment(**variables)).returncode
+        code = subprocess.run(command, stdin=slave, stdout=stdout or slave, stderr=slave, timeout=300,
+                              cwd=folder, env=environment(**variables)).returncode
     finally:
         # This side stays open until all was read: a terminal whose last writer has gone may drop what it
         # still holds.

@@ -8,7 +8,6 @@ Tests the command line only; what the laws and the geometry are worth is tested 
 import itertools
 import json
 import os
-import pty
 import random
 import re
 import shlex
@@ -21,6 +20,7 @@ import unittest
 import xml.etree.ElementTree
 
 from page import Page
+from terminal import run_in_terminal
 
 TOOL, BROKEN = sys.argv[1:3]
 
@@ -575,22 +575,12 @@ class Check(ToolTest):
         self.assertEqual(len(set(hashes.values())), 1, hashes)
 
     def test_progress_appears_on_a_terminal_and_is_wiped(self):
-        master, slave = pty.openpty()
-        with subprocess.Popen([TOOL, "check", "conv", "--cases", "5"], stdout=subprocess.PIPE,
-                              stderr=slave, text=True,
-                              env=dict(os.environ, TERM="xterm")) as process:
-            os.close(slave)
-            out = process.stdout.read()
-        seen = b""
-        try:
-            while chunk := os.read(master, 4096):
-                seen += chunk
-        except OSError:
-            pass  # how a terminal says that its other end is closed
-        os.close(master)
-        self.assertIn(b"\r\x1b[Kchecking conv 1/5", seen)
-        self.assertTrue(seen.endswith(b"\r\x1b[K"), seen)
-        self.assertNotIn("checking", out)
+        with tempfile.TemporaryFile("w+") as out:
+            _, seen = run_in_terminal([TOOL, "check", "conv", "--cases", "5"], 80, stdout=out)
+            out.seek(0)
+            self.assertNotIn("checking", out.read())
+        self.assertIn("\r\x1b[Kchecking conv 1/5", seen)
+        self.assertTrue(seen.endswith("\r\x1b[K"), seen)
 
 
 class Errors(ToolTest):
