@@ -497,7 +497,9 @@ void set_threads(int n) {
             std::to_string(kMaxThreads) + "\n  fix: " +
             (n < 1 ? "set_threads(1) for serial work" : "as many threads as there are processors"));
   }
-  processors = detail::available_processors();
+  if (processors == 0) {  // read once: the files of cgroups take longer than many a call
+    processors = detail::available_processors();
+  }
   thread_count = n;
 }
 

@@ -45,14 +45,14 @@ std::string_view target_name(std::int64_t target) {
 }
 
 /// Compiled in and offered by the processor. The baseline is always there, whatever is detected.
-std::int64_t available_targets() {
+std::int64_t detected_targets() {
   return (hwy::SupportedTargets() & HWY_TARGETS) | HWY_STATIC_TARGET;
 }
 
-/// The target of that name, or 0 and in `known` the names there are.
-std::int64_t find_target(std::string_view name, std::string& known) {
+/// The target of that name among `targets`, or 0 and in `known` the names there are.
+std::int64_t find_target(std::int64_t targets, std::string_view name, std::string& known) {
   // Lower bits are better targets.
-  for (std::int64_t rest = available_targets(); rest != 0; rest &= rest - 1) {
+  for (std::int64_t rest = targets; rest != 0; rest &= rest - 1) {
     const std::int64_t target = rest & -rest;
     if (target_name(target) == name) {
       return target;
@@ -69,7 +69,7 @@ std::string obey_environment() {
     return "";
   }
   std::string known;
-  const std::int64_t target = find_target(name, known);
+  const std::int64_t target = find_target(detected_targets(), name, known);
   if (target == 0) {
     return "FENESTRA_ISA: instruction set \"" + std::string(name) +
            "\" is not available here\n  fix: one of " + known + ", or leave it unset";
@@ -92,8 +92,18 @@ std::string_view isa_name() {
   return target_name(HWY_DYNAMIC_DISPATCH(current_target)());
 }
 
-std::vector<std::string_view> supported_isas() {
+namespace {
+
+/// Those that FENESTRA_ISA leaves. Detected once: asking the processor is dear in a virtual machine.
+std::int64_t available_targets() {
   apply_isa_limit();
+  static const std::int64_t targets = detected_targets();
+  return targets;
+}
+
+}  // namespace
+
+std::vector<std::string_view> supported_isas() {
   std::vector<std::string_view> names;
   for (std::int64_t rest = available_targets(); rest != 0; rest &= rest - 1) {
     names.push_back(target_name(rest & -rest));
@@ -102,9 +112,8 @@ std::vector<std::string_view> supported_isas() {
 }
 
 ScopedIsa::ScopedIsa(std::string_view name) {
-  apply_isa_limit();
   std::string known;
-  const std::int64_t target = find_target(name, known);
+  const std::int64_t target = find_target(available_targets(), name, known);
   if (target == 0) {
     throw Error(ErrorCode::kernel_refused,
                 "instruction set \"" + std::string(name) +

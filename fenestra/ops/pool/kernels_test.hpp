@@ -2,19 +2,18 @@
 // bound. Not installed.
 #pragma once
 
-#include <fenestra/kernels/simd.hpp>
-
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/isa.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fenestra::testing_pools {
@@ -23,13 +22,10 @@ namespace fenestra::testing_pools {
 /// portable code included.
 template <class F>
 void at_every_target(const F& f) {
-  const auto all = hwy::SupportedTargets() & HWY_TARGETS;
-  for (auto rest = all; rest != 0; rest &= rest - 1) {
-    const auto target = rest & -rest;
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
+  for (const std::string_view isa : kernels::supported_isas()) {
+    SCOPED_TRACE(isa);
+    const kernels::ScopedIsa scope(isa);
     f();
-    hwy::SetSupportedTargetsForTest(0);
   }
 }
 
