@@ -6,12 +6,12 @@
 //   cotangents, every instruction set of the machine, 1 to 16 threads. Where a result leaves the
 //   integers (smooth maxima, Lp norms, transformed data) it stays within its rounding bound.
 // - bits: on arbitrary data the bits depend neither on the number of threads nor on the batch that
-// a
-//   sample sits in.
+//   a sample sits in.
 #pragma once
 
 #include <fenestra/base/error.hpp>
 #include <fenestra/base/nearest.hpp>
+#include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/random.hpp>
 
@@ -58,6 +58,12 @@ struct KernelEntry {
   KernelReport (*bits)(std::string_view problem, std::uint64_t seed);
   /// Of all results of the default candidates on real data, on the threads that are set.
   std::uint64_t (*hash)(std::string_view problem, std::uint64_t seed);
+  /// Seconds that a candidate takes for one direction of a problem, the least of the runs that fit
+  /// into `budget` (at least three), on the threads that are set; nothing where the direction is
+  /// not one that a caller can ask for by itself.
+  std::optional<double> (*time)(std::string_view problem,
+                                const KernelChoice& choice,
+                                double budget);
   /// Every candidate there is, whatever it accepts.
   std::vector<std::string> (*candidates)();
   /// The problem in the other layout; empty where there is none.

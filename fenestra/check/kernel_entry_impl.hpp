@@ -6,6 +6,8 @@
 #include <fenestra/tensor/transform.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -57,6 +59,22 @@ class Setting {
   kernels::ScopedNumerics numerics_;
   ScopedThreads threads_;
 };
+
+/// The least time of `f` in the runs that fit into a budget, of at least three.
+template <class F>
+double least_seconds(double budget, const F& f) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kRuns = 3;
+  const auto seconds = [](Clock::duration t) { return std::chrono::duration<double>(t).count(); };
+  const Clock::time_point begin = Clock::now();
+  double least = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < kRuns || seconds(Clock::now() - begin) < budget; ++run) {
+    const Clock::time_point start = Clock::now();
+    f();
+    least = std::min(least, seconds(Clock::now() - start));
+  }
+  return least;
+}
 
 /// Both laws of one operator on one problem.
 template <class Op>
@@ -118,6 +136,13 @@ class KernelLaws {
     return kMayBeExact && (algebra == Algebra::multilinear || algebra == Algebra::piecewise_linear);
   }
 
+  /// Of the value, or of the cotangent of the one input that a direction is named after.
+  std::optional<double> time(const Choice& choice, std::string_view direction, double budget) {
+    operands_ = Draw<Op>(g_, random_).reals();
+    return choice.narrow ? time_of<float>(choice, direction, budget)
+                         : time_of<double>(choice, direction, budget);
+  }
+
   std::uint64_t hash() {
     operands_ = Draw<Op>(g_, random_).reals();
     std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
@@ -151,6 +176,31 @@ class KernelLaws {
                                     threads,
                                     quantity_of<Op>(g_, difference.quantity),
                                     difference.detail};
+  }
+
+  template <class T>
+  std::optional<double> time_of(const Choice& choice, std::string_view direction, double budget) {
+    const kernels::ForcedKernel forced(choice.name);
+    const Lifted<T> operands = lifted<T>(operands_);
+    std::vector<Value<T>> values(operands.in.values.begin(), operands.in.values.end());
+    if (direction == "forward") {
+      return least_seconds(budget,
+                           [&] { Op::template call<Value<T>>(g_, values, operands.in.data); });
+    }
+    const std::vector<TensorInfo> infos = Op::inputs(g_);
+    const Role role = direction == "weight_grad" ? Role::weight : Role::activation;
+    const auto found = std::find_if(
+        infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.role == role; });
+    if (found == infos.end() || (direction != "weight_grad" && direction != "input_grad")) {
+      return std::nullopt;
+    }
+    Tape<T> tape;
+    Value<T>& wanted = values[static_cast<std::size_t>(found - infos.begin())];
+    wanted = tape.parameter(wanted.tensor());
+    const Value<T> y = Op::template call<Value<T>>(g_, values, operands.in.data);
+    return least_seconds(budget, [&] {
+      tape.backward(Seed<T>{y, operands.y_bar}, {.retain = true});
+    });
   }
 
   // The law on integers.
@@ -393,6 +443,13 @@ std::optional<KernelEntry> make_kernel_entry() {
                    std::uint64_t seed) { return Laws(Op::parse(problem), seed).bits(); },
         .hash = [](std::string_view problem,
                    std::uint64_t seed) { return Laws(Op::parse(problem), seed).hash(); },
+        .time = [](std::string_view problem,
+                   const KernelChoice& choice,
+                   double budget) -> std::optional<double> {
+          const bool narrow = choice.name.find("_f32_") != std::string::npos;
+          return Laws(Op::parse(problem), 0)
+              .time({choice.name, narrow, Numerics::strict}, choice.direction, budget);
+        },
         .candidates =
             [] {
               std::vector<std::string> names;

@@ -30,6 +30,7 @@ struct ExplainOptions {
   std::optional<std::string> problem;
   std::optional<std::string> axis;  ///< number or name of the axis to draw; nothing: the last one
   bool kernels = false;             ///< list the kernel candidates too
+  bool time = false;                ///< and how long each takes
   bool json = false;
 };
 

@@ -1,5 +1,8 @@
 // `fenestra explain`: the geometry of one problem in words, numbers and a drawing.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/base/text.hpp>
 #include <fenestra/check/entry.hpp>
+#include <fenestra/check/kernel_entry.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/operator_help.hpp>
 #include <fenestra/cli/text.hpp>
@@ -172,22 +175,64 @@ std::string drawing_text(const Description& d, int axis) {
   return text + "  (" + drawing_legend(d.windows[axis]) + ")\n";
 }
 
-/// Candidates in the order in which they are asked; the first of each type that accepts is the one
-/// that runs.
-std::string kernels_text(const Description& d) {
-  if (d.kernels.empty()) {
+/// A candidate, whether it is the one that runs, and the seconds it takes where that was asked for.
+struct ShownKernel {
+  KernelChoice choice;
+  bool runs = false;
+  std::optional<double> seconds;
+};
+
+/// Up to the algorithm, which comes last: what a caller says with its type.
+std::string_view type_of(const KernelChoice& choice) {
+  return std::string_view(choice.name).substr(0, choice.name.rfind('_'));
+}
+
+/// Candidates in the order in which they are asked; the first of each direction and type that
+/// accepts is the one that runs.
+std::vector<ShownKernel> shown_kernels(const OperatorEntry& entry,
+                                       const Description& d,
+                                       bool with_times) {
+  constexpr double kSeconds = 0.2;  // for each
+  std::vector<ShownKernel> shown;
+  for (const KernelChoice& choice : d.kernels) {
+    const bool accepts = choice.refusal.empty();
+    const bool is_first = std::none_of(shown.begin(), shown.end(), [&](const ShownKernel& other) {
+      return other.runs && other.choice.direction == choice.direction &&
+             type_of(other.choice) == type_of(choice);
+    });
+    shown.push_back({choice, accepts && is_first, {}});
+    if (with_times && accepts) {
+      shown.back().seconds = check::find_kernels(entry.name).time(d.problem, choice, kSeconds);
+    }
+  }
+  return shown;
+}
+
+std::string kernels_text(const std::vector<ShownKernel>& shown, bool with_times) {
+  if (shown.empty()) {
     return "kernels: none of its own\n";
   }
   std::vector<std::vector<std::string>> rows;
-  for (const KernelChoice& choice : d.kernels) {
-    rows.push_back(
-        {choice.direction, choice.name, choice.refusal.empty() ? "accepts" : choice.refusal});
+  for (const auto& [choice, runs, seconds] : shown) {
+    const std::string said = runs ? "chosen" : choice.refusal.empty() ? "accepts" : choice.refusal;
+    rows.push_back({choice.direction, choice.name, said});
+    if (with_times) {
+      rows.back().insert(rows.back().begin() + 2,
+                         seconds ? decimal(1e6 * *seconds, 1) + " us" : "");
+    }
   }
   return "kernels, in the order in which they are asked (instruction set: " +
-         std::string(kernels::isa_name()) + ")\n" + columns(rows, 2);
+         std::string(kernels::isa_name()) +
+         (with_times ? ", threads: " + std::to_string(threads()) + ", least of several runs" : "") +
+         ")\n" +
+         (with_times ? columns(rows, 2, {Align::left, Align::left, Align::right})
+                     : columns(rows, 2));
 }
 
-void print_text(const OperatorEntry& entry, const Description& d, int axis, bool with_kernels) {
+void print_text(const OperatorEntry& entry,
+                const Description& d,
+                int axis,
+                const ExplainOptions& options) {
   std::string text = std::string(entry.name) + "\n  " + std::string(entry.summary) + "\n  " +
                      d.problem + "\n\n" + tensor_text(d);
   if (d.windows.rank() > 0) {
@@ -202,8 +247,8 @@ void print_text(const OperatorEntry& entry, const Description& d, int axis, bool
   if (axis >= 0) {
     text += "\n" + drawing_text(d, axis);
   }
-  if (with_kernels) {
-    text += "\n" + kernels_text(d);
+  if (options.kernels) {
+    text += "\n" + kernels_text(shown_kernels(entry, d, options.time), options.time);
   }
   std::cout << fitted(text, terminal_of(Stream::out));
 }
@@ -257,17 +302,22 @@ Json notes_json(const Description& d) {
   return notes;
 }
 
-Json kernels_json(const Description& d) {
+Json kernels_json(const std::vector<ShownKernel>& shown) {
   Json list = Json::array();
-  for (const KernelChoice& choice : d.kernels) {
+  for (const auto& [choice, runs, seconds] : shown) {
     list.push_back({{"direction", choice.direction},
                     {"name", choice.name},
-                    {"refusal", choice.refusal.empty() ? Json(nullptr) : Json(choice.refusal)}});
+                    {"refusal", choice.refusal.empty() ? Json(nullptr) : Json(choice.refusal)},
+                    {"chosen", runs},
+                    {"seconds", seconds ? Json(*seconds) : Json(nullptr)}});
   }
   return list;
 }
 
-void print_as_json(const OperatorEntry& entry, const Description& d, int axis, bool with_kernels) {
+void print_as_json(const OperatorEntry& entry,
+                   const Description& d,
+                   int axis,
+                   const ExplainOptions& options) {
   Json json = {{"operator", entry.name},
                {"summary", entry.summary},
                {"problem", d.problem},
@@ -294,8 +344,8 @@ void print_as_json(const OperatorEntry& entry, const Description& d, int axis, b
                        {"lines", draw_windows(d.windows[axis])},
                        {"legend", drawing_legend(d.windows[axis])}};
   }
-  if (with_kernels) {
-    json["kernels"] = kernels_json(d);
+  if (options.kernels) {
+    json["kernels"] = kernels_json(shown_kernels(entry, d, options.time));
     json["isa"] = kernels::isa_name();
   }
   print_json(json);
@@ -348,9 +398,9 @@ ExitCode explain(const ExplainOptions& options) {
   const Description description = described(entry, *options.problem);
   const int axis = drawn_axis(options, description);
   if (options.json) {
-    print_as_json(entry, description, axis, options.kernels);
+    print_as_json(entry, description, axis, options);
   } else {
-    print_text(entry, description, axis, options.kernels);
+    print_text(entry, description, axis, options);
   }
   return fine;
 }
@@ -374,14 +424,17 @@ void add_explain(CLI::App& app, CommandLine& line) {
   CLI::Option* axis_option =
       command->add_option("--axis", *axis, "spatial axis to draw: a number from 0, or a name");
   axis_option->type_name("AXIS");
-  command->add_flag(
+  CLI::Option* kernels_option = command->add_flag(
       "--kernels", options->kernels, "list the kernel candidates and why some do not apply");
+  command->add_flag("--time", options->time, "time those that apply, on the threads there are")
+      ->needs(kernels_option);
   add_json(*command, line);
   command->footer(
       "\nExamples:\n"
       "  fenestra explain conv \"x=8x3x32x32 w=16x3x3x3 stride=2 padding=1\"\n"
       "  fenestra explain conv_transpose \"x=1x8x7x7 w=8x4x4x4 stride=2 padding=1\" --axis height\n"
       "  fenestra explain conv --help\n"
+      "  fenestra explain conv \"x=1x64x56x56 w=64x64x3x3 padding=1\" --kernels --time\n"
       "  fenestra explain max_pool \"x=1x64x112x112 kernel=3 stride=2 padding=1\" --json");
   line.actions[command] = [=, &line] {
     line.about = *op;

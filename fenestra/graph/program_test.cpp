@@ -13,7 +13,7 @@
 #include <thread>
 
 // Sanitizers have an allocator of their own.
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(FENESTRA_SANITIZED)
 #define FENESTRA_COUNTS_ALLOCATIONS 1
 
 namespace {

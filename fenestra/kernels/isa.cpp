@@ -94,7 +94,8 @@ std::string_view isa_name() {
 
 namespace {
 
-/// Those that FENESTRA_ISA leaves. Detected once: asking the processor is dear in a virtual machine.
+/// Those that FENESTRA_ISA leaves. Detected once: asking the processor is dear in a virtual
+/// machine.
 std::int64_t available_targets() {
   apply_isa_limit();
   static const std::int64_t targets = detected_targets();

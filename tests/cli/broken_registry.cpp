@@ -73,6 +73,7 @@ Index no_work(std::string_view) { return 0; }
 
 std::uint64_t hash_of_seed(std::string_view, std::uint64_t seed) { return seed; }
 
+std::optional<double> no_time(std::string_view, const KernelChoice&, double) { return {}; }
 std::vector<std::string> no_candidates() { return {}; }
 
 std::string no_layout(std::string_view) { return {}; }
@@ -87,6 +88,7 @@ std::span<const KernelEntry> kernel_registry() {
                                                          .integers = &integers_of_sound,
                                                          .bits = &bits_of_sound,
                                                          .hash = &hash_of_seed,
+                                                         .time = &no_time,
                                                          .candidates = &no_candidates,
                                                          .other_layout = &no_layout},
                                                         {.name = "faulty",
@@ -96,6 +98,7 @@ std::span<const KernelEntry> kernel_registry() {
                                                          .integers = &integers_of_faulty,
                                                          .bits = &bits_of_faulty,
                                                          .hash = &hash_of_seed,
+                                                         .time = &no_time,
                                                          .candidates = &no_candidates,
                                                          .other_layout = &no_layout}}};
   return kEntries;

@@ -64,6 +64,20 @@ class Explain(ToolTest):
         self.assertIn("(instruction set: baseline)", out)
         self.run_tool("check", "conv", "x=2x3x9x17 w=4x3x3x3", FENESTRA_ISA="baseline")
 
+    def test_kernels_are_timed_and_the_chosen_one_is_named(self):
+        for operator, problem in [("conv", CONV), ("max_pool", "x=1x4x9x40 kernel=2")]:
+            kernels = self.read_json("explain", operator, problem, "--kernels", "--time")["kernels"]
+            for kernel in kernels:
+                accepts = kernel["refusal"] is None
+                self.assertEqual(kernel["seconds"] is not None and kernel["seconds"] > 0, accepts, kernel)
+            for key, group in itertools.groupby(kernels, lambda k: (k["direction"], k["name"].split("_")[-2])):
+                first = next(kernel["name"] for kernel in (group := list(group)) if kernel["refusal"] is None)
+                self.assertEqual([kernel["name"] for kernel in group if kernel["chosen"]], [first], key)
+        out, _ = self.run_tool("explain", "conv", CONV, "--kernels", "--time")
+        self.assertRegex(out, r"forward +conv_f32_\w+ +[0-9.]+ us +chosen")
+        out, _ = self.run_tool("explain", "conv", CONV, "--kernels")
+        self.assertRegex(out, r"forward +conv_f32_\w+ +chosen")
+
     def test_an_instruction_set_that_is_not_there_is_refused_by_the_name_of_the_variable(self):
         for command in [("explain", "conv", CONV, "--kernels"), ("check", "conv", CONV),
                         ("check", "matmul", "a=2x3 b=3x4")]:
@@ -593,7 +607,7 @@ class Errors(ToolTest):
 
     def test_usage_errors_exit_with_2(self):
         for arguments in [[], ["chek"], ["check"], ["explain", "conv"], ["info", "extra"],
-                          ["--foo"], ["explain", "conv", CONV, "--foo"],
+                          ["--foo"], ["explain", "conv", CONV, "--foo"], ["explain", "conv", CONV, "--time"],
                           ["check", "conv", "--cases"],
                           ["check", "conv", "--cases", "0"], ["check", "conv", "--cases", "-3"],
                           ["check", "conv", "--cases", "two"], ["check", "conv", "--seed", "-1"],
