@@ -59,8 +59,8 @@ struct KernelEntry {
   /// Of all results of the default candidates on real data, on the threads that are set.
   std::uint64_t (*hash)(std::string_view problem, std::uint64_t seed);
   /// Seconds that a candidate takes for one direction of a problem, the least of the runs that fit
-  /// into `budget` (at least three), on the threads that are set; nothing where the direction is
-  /// not one that a caller can ask for by itself.
+  /// into `budget` (at least one), on the threads that are set; nothing where the direction is not
+  /// one that a caller can ask for by itself, and for the specification on large problems.
   std::optional<double> (*time)(std::string_view problem,
                                 const KernelChoice& choice,
                                 double budget);
