@@ -161,7 +161,7 @@ InputFile InputFile::beneath(const std::filesystem::path& folder,
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::bad_file,
                 relative.string() + ": cannot be read: " + why + "\n  fix: a regular file in " +
-                    folder.string() + " or below it");
+                    (folder.empty() ? "the current folder" : folder.string()) + " or below it");
   };
   if (relative.is_absolute() || relative.empty()) {
     refuse("it is no path relative to a folder");

@@ -86,6 +86,15 @@ graph::Report report_of(const ExplainModelOptions& options,
   return graph::make_report(program.plan(), report);
 }
 
+/// A model of another tool describes itself by its nodes alone.
+template <class T>
+LayerTree tree_of(const Network<T>& network) {
+  return layer_tree(
+      network.name,
+      nn::detail::described(network.model).value_or(nn::Description::of_layer(kListOfNodes)),
+      network.layers);
+}
+
 template <class T>
 Explained explained_model(const ExplainModelOptions& options) {
   const NetworkProgram<T> compiled = compile_network<T>(options);
@@ -93,7 +102,7 @@ Explained explained_model(const ExplainModelOptions& options) {
   return {.report = report_of(
               options, network.name, compiled.program, [&] { return compiled.arguments(); }),
           .layers = network.layers,
-          .tree = layer_tree(network.name, network.model.describe(), network.layers)};
+          .tree = tree_of(network)};
 }
 
 // For programs.
@@ -202,8 +211,11 @@ std::string page_of(const Explained& model) {
   std::string page = graph::explain(model.report, graph::ExplainFormat::html);
   const std::size_t at = page.find("<h2>");
   return page.insert(at == page.npos ? page.find("</body>") : at,
-                     "<h2>Layers</h2>\n<p>Data goes down; blue layers have parameters. Shapes are "
-                     "of one sample.</p>\n<div class=\"wide\">\n" +
+                     "<h2>Layers</h2>\n<p>" +
+                         std::string(model.tree.kind == kListOfNodes
+                                         ? "Nodes in the order in which they run; blue ones"
+                                         : "Data goes down; blue layers") +
+                         " have parameters. Shapes are of one sample.</p>\n<div class=\"wide\">\n" +
                          tree_svg(model.tree, SvgPlace::page) + "</div>\n");
 }
 
@@ -264,8 +276,7 @@ ExitCode draw_model(const ExplainModelOptions& options) {
   return answer(options, [&] {
     const Network<float> network =
         load_or_make_network<float>(options.model, options.input, Weights::zero);
-    return tree_svg(layer_tree(network.name, network.model.describe(), network.layers),
-                    SvgPlace::file);
+    return tree_svg(tree_of(network), SvgPlace::file);
   });
 }
 

@@ -132,6 +132,9 @@ std::string_view kind_of_samples(int spatial_rank) {
 }
 
 std::string sample_words(const Shape& sample) {
+  if (sample.rank() <= 1) {
+    return "vectors of " + plural(sample.rank() > 0 ? sample[0] : 0, "number");
+  }
   return std::string(kind_of_samples(sample.rank() - 1)) + " of " + extents(spatial(sample)) +
          " with " + plural(sample.rank() > 0 ? sample[0] : 0, "channel");
 }

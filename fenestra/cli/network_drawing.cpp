@@ -184,8 +184,10 @@ Piece box(const LayerTree& tree) {
   return piece;
 }
 
+enum class Arrows { drawn, none };
+
 /// One under the other, middles in one line.
-Piece stacked(const std::vector<Piece>& pieces) {
+Piece stacked(const std::vector<Piece>& pieces, Arrows arrows = Arrows::drawn) {
   Piece all;
   double right = 0;
   for (const Piece& piece : pieces) {
@@ -195,7 +197,9 @@ Piece stacked(const std::vector<Piece>& pieces) {
   all.width = all.middle + right;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (i > 0) {
-      all.markup += line(all.middle, all.height, all.middle, all.height + kGap, true);
+      if (arrows == Arrows::drawn) {
+        all.markup += line(all.middle, all.height, all.middle, all.height + kGap, true);
+      }
       all.height += kGap;
     }
     all.markup += moved(pieces[i], all.middle - pieces[i].middle, all.height);
@@ -282,6 +286,9 @@ Piece inside_of(const LayerTree& tree) {
   }
   for (const LayerTree& part : tree.parts) {
     pieces.push_back(piece_of(part));
+  }
+  if (tree.kind == kListOfNodes) {
+    return stacked(pieces, Arrows::none);
   }
   return tree.kind == "branches" ? joined(pieces, "concat") : stacked(pieces);
 }

@@ -8,9 +8,13 @@
 #include <fenestra/nn/summary.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fenestra::cli {
+
+/// The kind of what is known as a list of nodes only, each of which may read any before it.
+inline constexpr std::string_view kListOfNodes = "onnx";
 
 /// A layer with the layers that it is made of.
 struct LayerTree {

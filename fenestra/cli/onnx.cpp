@@ -109,8 +109,8 @@ ExitCode check_onnx(const CheckOptions& options) {
       signature.push_back(input.name);
     }
     for (onnx::Problem& problem : network.check(shapes)) {
-      // A shape that nobody said is no fault of the model.
-      (problem.node.empty() ? open : found).push_back(std::move(problem));
+      // Shapes that nobody said, and numbers that come with the inputs, are no fault of the model.
+      (problem.is_open ? open : found).push_back(std::move(problem));
     }
     cut_off = network.cut_off();
   }
@@ -151,23 +151,32 @@ ExitCode check_onnx(const CheckOptions& options) {
 
 namespace {
 
-/// All tensors of floating-point numbers that the file names.
-io::TensorMap tensors_of(const onnx::Model& model) {
-  io::TensorMap tensors;
+/// All tensors of floating-point numbers that a graph and its branches name.
+void add_tensors(const onnx::Graph& graph, io::TensorMap& tensors) {
   const auto add = [&](const std::string& name, const onnx::TensorData& tensor) {
     if (onnx::is_floating(tensor.type)) {
       tensors.emplace(name, tensor.read_nearest());
     }
   };
-  for (const onnx::TensorData& tensor : model.graph.initializers) {
+  for (const onnx::TensorData& tensor : graph.initializers) {
     add(tensor.name, tensor);
   }
-  for (const onnx::Node& node : model.graph.nodes) {
+  for (const onnx::Node& node : graph.nodes) {
     const onnx::Attribute* const value = node.op_type == "Constant" ? node.find("value") : nullptr;
     if (value != nullptr && value->t && !node.outputs.empty()) {
       add(node.outputs[0], *value->t);
     }
+    for (const onnx::Attribute& attribute : node.attributes) {
+      if (attribute.g) {
+        add_tensors(*attribute.g, tensors);
+      }
+    }
   }
+}
+
+io::TensorMap tensors_of(const onnx::Model& model) {
+  io::TensorMap tensors;
+  add_tensors(model.graph, tensors);
   return tensors;
 }
 

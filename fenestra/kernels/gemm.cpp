@@ -49,16 +49,28 @@ Index width_for(Index rows) {
   return lanes_of<T>() * (rows <= kWideRows ? kWideVectors : kVectors);
 }
 
-/// The way out for tiles with a bias or a ragged right edge: rows of `width` sums.
+/// The way out for tiles with a bias or a ragged right edge: rows of `width` sums. In vectors: a
+/// convolution over 16 channels spent three quarters of its time here, number by number.
 template <class T>
 HWY_NOINLINE void finish_tile(const Tile<T>& t,
                               Index rows,
                               Index width,
                               const T* HWY_RESTRICT sums) {
+  const hn::ScalableTag<T> d;
+  constexpr Index kLanes = lanes_of<T>();
   for (Index i = 0; i < rows; ++i, sums += width) {
     T* HWY_RESTRICT c = t.c + i * t.c_stride;
     const T row_bias = t.row_bias != nullptr ? t.row_bias[i] : T(0);
-    for (Index j = 0; j < t.columns; ++j) {
+    const auto row_biases = hn::Set(d, row_bias);
+    Index j = 0;
+    for (; j + kLanes <= t.columns; j += kLanes) {
+      const auto before = t.accumulate ? hn::LoadU(d, c + j) : hn::Zero(d);
+      const auto column_biases =
+          t.column_bias != nullptr ? hn::LoadU(d, t.column_bias + j) : hn::Zero(d);
+      const auto sum = hn::Add(hn::Add(before, hn::Load(d, sums + j)), row_biases);
+      hn::StoreU(hn::Add(sum, column_biases), d, c + j);
+    }
+    for (; j < t.columns; ++j) {
       const T before = t.accumulate ? c[j] : T(0);
       const T column_bias = t.column_bias != nullptr ? t.column_bias[j] : T(0);
       c[j] = before + sums[j] + row_bias + column_bias;

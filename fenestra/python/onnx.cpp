@@ -153,8 +153,12 @@ py::object datum_out(const onnx::Datum<T>& datum) {
   if (datum.is_real() || (!datum.is_known() && datum.as_indices() == nullptr)) {
     return stolen(to_python(datum.value()));
   }
-  return datum.is_known() ? stolen(to_python(datum.numbers()))
-                          : stolen(to_python(Indices(*datum.as_indices())));
+  if (!datum.is_known()) {
+    return stolen(to_python(Indices(*datum.as_indices())));
+  }
+  const py::object numbers = stolen(to_python(datum.numbers()));
+  // What came out, whatever the model says about it: many say nothing.
+  return datum.type() == onnx::ElementType::boolean ? numbers.attr("astype")("bool") : numbers;
 }
 
 py::dict run(const AnyLayer& layer, const py::dict& inputs, AnyPass& pass) {

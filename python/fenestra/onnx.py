@@ -84,11 +84,7 @@ class Network(Layer):
             is_truth = name in known and known[name].dtype == "bool"
             given[str(name)] = np.asarray(value).astype(np.int64) if is_truth else value
         held = _core._Pass(None) if pass_ is None else pass_._pass
-        results = _core._onnx_run(self._layer, given, held)
-        for info in self.outputs:
-            if info.dtype == "bool" and isinstance(results[info.name], np.ndarray):
-                results[info.name] = results[info.name].astype(bool)
-        return results
+        return _core._onnx_run(self._layer, given, held)
 
     @property
     def file(self) -> str:

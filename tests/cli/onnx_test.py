@@ -99,6 +99,28 @@ class Onnx(unittest.TestCase):
         self.assertEqual(ours["parameters"], theirs["parameters"])
         self.assertIn("it runs", self.call(["check", self.onnx, "input=1x1x28x28"]).stdout)
 
+    def test_its_nodes_and_its_plan_are_explained(self):
+        plan = json.loads(self.call(["explain", "model", self.onnx, "--format", "json"]).stdout)
+        summary = json.loads(self.call(["summary", self.onnx, "--json"]).stdout)
+        self.assertEqual(plan["parameters"], summary["parameters"])
+        self.assertEqual([row["layer"] for row in plan["layers"]].count("Conv"), 2)
+        self.assertIn("conv", [step["operation"] for step in plan["steps"]])
+        text = self.call(["explain", "model", self.onnx, "--form", "infer"]).stdout
+        self.assertIn("MaxPool", text)
+        page = self.path("plan.html")
+        self.call(["explain", "model", self.onnx, "--format", "html", "--output", page])
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("Nodes in the order in which they run", file.read())
+
+    def test_what_numbers_decide_is_not_checked_and_no_problem(self):
+        # y = 0 of a shape that an input says: it runs, but not before the numbers are there.
+        shape = sub(1, "n") + sub(2, sub(1, num(1, 7) + sub(2, sub(1, num(1, 2)))))
+        file = self.write("open.onnx", model(node("ConstantOfShape", ["n"], ["y"]) + sub(11, shape) +
+                                             sub(12, value("y"))))
+        result = self.call(["check", file])
+        self.assertIn("not checked: node #0 (ConstantOfShape-9)", result.stdout)
+        self.assertIn("it runs", result.stdout)
+
     def test_inputs_and_outputs_have_names(self):
         folder = self.path("outputs")
         text = self.call(["run", self.onnx, "--input", f"input={self.sample}", "--output-dir",

@@ -19,7 +19,8 @@ from fenestra import nn
 
 folder = pathlib.Path(sys.argv[1])
 RUNTIME = pathlib.Path(__file__).with_name("real_networks.cjs")
-CALLS = 7
+CALLS, ROUNDS = 5, 3
+DRAWS = 4
 failed = []
 ratios = {}
 
@@ -77,13 +78,35 @@ def in_onnxruntime(model, name, x):
     result = json.loads((place / "result.json").read_text())
     outputs = {o["name"]: np.frombuffer((place / o["file"]).read_bytes(), np.float32).reshape(o["extents"])
                for o in result["outputs"]}  # fmt: skip
-    return outputs, float(np.median(result["seconds"]))
+    return outputs, min(result["seconds"])
 
 
 def distance(outputs, exact):
-    """Of the largest number."""
-    same = outputs.shape == exact.shape
-    return float(np.abs(outputs - exact).max() / np.abs(exact).max()) if same else np.inf
+    """The largest over all outputs, of the largest number of each."""
+    return max(float(np.abs(outputs[key] - exact[key]).max() / np.abs(exact[key]).max())
+               if outputs[key].shape == exact[key].shape else np.inf for key in exact)  # fmt: skip
+
+
+def in_float64(net, name, x):
+    return {key: np.asarray(value) for key, value in net.run({name: x.astype(np.float64)}).items()}
+
+
+def rounding_distance(model, name, x, exact):
+    """How far rounding in float32 may move the outputs: most of how far they move, in float64, where every weight is
+    half a unit of float32 off, up or down, over some draws; times sqrt(K) for sums of K products. Each of K products
+    is then off as if it were rounded, K/2 such errors in a row are those of the additions, and errors that know
+    nothing of each other grow with the square root of their number. A network tells by this how well it is conditioned:
+    one line of text may be a hundred times worse than the next.
+    """
+    net = fn.onnx.load(model, dtype="float64")
+    weights = {key: np.asarray(value) for key, value in net.parameters().items()}
+    products = max(value.size // value.shape[0] if value.ndim > 2 else value.shape[0] for value in weights.values() if value.ndim)
+    rng = np.random.default_rng(1)
+    most = 2.0**-24  # of the outputs themselves
+    for _ in range(DRAWS):
+        net.update({key: value * (1 + 2.0**-24 * rng.choice([-1.0, 1.0], value.shape)) for key, value in weights.items()})
+        most = max(most, distance(in_float64(net, name, x), exact))
+    return float(np.sqrt(products)) * most
 
 
 def in_both(title, model, x):
@@ -93,20 +116,22 @@ def in_both(title, model, x):
     x = np.ascontiguousarray(x, np.float32)
     program = fn.compile(lambda v: net.run({name: v}), x)
     ours = {key: np.asarray(value) for key, value in program(x).items()}
-    seconds = []
-    for _ in range(CALLS):
-        begin = time.perf_counter()
-        program(x)
-        seconds.append(time.perf_counter() - begin)
-    theirs, their_seconds = in_onnxruntime(model, name, x)
-    exact = {key: np.asarray(value) for key, value in fn.onnx.load(model, dtype="float64").run({name: x.astype(np.float64)}).items()}
-    off, theirs_off = (max(distance(outputs[key], exact[key]) for key in exact) for outputs in (ours, theirs))
-    ratios.setdefault(title, []).append(np.median(seconds) / their_seconds)
+    seconds, their_seconds = [], []  # of the processor: the least of each is what the load of the machine leaves alone
+    for _ in range(ROUNDS):
+        for _ in range(CALLS):
+            begin = time.process_time()
+            program(x)
+            seconds.append(time.process_time() - begin)
+        theirs, least = in_onnxruntime(model, name, x)
+        their_seconds.append(least)
+    exact = in_float64(fn.onnx.load(model, dtype="float64"), name, x)
+    off, theirs_off = distance(ours, exact), distance(theirs, exact)
+    allowed = rounding_distance(model, name, x, exact)
+    ratios.setdefault(title, []).append(min(seconds) / min(their_seconds))
     print(f"{title} {'x'.join(map(str, x.shape))}: {len(theirs)} outputs, off by {off:.1e} of the largest, ONNX Runtime's "
-          f"by {theirs_off:.1e}; {1e3 * np.median(seconds):.1f} ms here, {1e3 * their_seconds:.1f} ms there")
-    # Both round in float32, in another order: neither may be a digit farther from the result in float64.
-    if not (off <= 10 * theirs_off + 1e-6 and theirs_off <= 10 * off + 1e-6):
-        failed.append(f"{title}: off by {off}, ONNX Runtime's by {theirs_off}")
+          f"by {theirs_off:.1e}, allowed {allowed:.1e}; {1e3 * min(seconds):.1f} ms here, {1e3 * min(their_seconds):.1f} ms there")
+    if not max(off, theirs_off) <= allowed:
+        failed.append(f"{title}: off by {off}, ONNX Runtime's by {theirs_off}, allowed {allowed}")
     return ours
 
 
@@ -266,6 +291,7 @@ for i in (1, 2):  # three people in each
     if len(find_faces(folder / "face-api" / "demo" / f"sample{i}.jpg", f"faces{i}")) != 3:
         failed.append(f"faces{i}: not three faces")
 for title, all_of in ratios.items():
-    print(f"{title}: {np.median(all_of):.2f} of ONNX Runtime's time, one thread each, medians of {CALLS} calls")
+    print(f"{title}: {np.median(all_of):.2f} of ONNX Runtime's processor time, one thread each, "
+          f"least of {ROUNDS} times {CALLS} calls, in turn")
 if failed:
     sys.exit("\n".join(failed))

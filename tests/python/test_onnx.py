@@ -3,6 +3,7 @@
 import copy
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 
@@ -331,3 +332,19 @@ def test_the_example_tunes_a_file(tmp_path):
     assert len([line for line in script.read_text().split('"""')[2].splitlines() if line.strip()]) <= 30
     five, tuned = (fn.onnx.load(tmp_path / name) for name in ("five.onnx", "tuned.onnx"))
     np.testing.assert_array_equal(five.parameters()["0.weight"].numpy(), tuned.parameters()["0.weight"].numpy())
+
+
+def test_versions_of_operators_are_those_of_the_standard():
+    onnx = pytest.importorskip("onnx", reason="Debian's python3-onnx is not installed")
+    newest = onnx.defs.onnx_opset_version()
+    theirs = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            theirs.setdefault(schema.name, set()).add(schema.since_version)
+    theirs["ThresholdedRelu"].add(1)  # of its experimental days, without a schema
+    table = (ROOT / "docs" / "onnx-operators.md").read_text()
+    ours = {match[1]: {int(version) for version in match[2].split(",")}
+            for match in re.finditer(r"^\| (\w+) \| ([\d, ]+)\+ \|", table, re.M)}  # fmt: skip
+    assert len(ours) > 120
+    for op, versions in ours.items():
+        assert {version for version in versions if version <= newest} == theirs.get(op, set()), op

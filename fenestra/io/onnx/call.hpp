@@ -116,9 +116,8 @@ class Call {
   const Attribute* find(std::string_view attribute, AttributeType type) const {
     const Attribute* found = node.find(attribute);
     if (found != nullptr && found->type != type && found->type != AttributeType::undefined) {
-      refuse("attribute " + std::string(attribute) + " is of type " +
-                 std::to_string(static_cast<int>(found->type)) + ", needed " +
-                 std::to_string(static_cast<int>(type)),
+      refuse("attribute " + std::string(attribute) + " is " + kind_name(found->type) + ", needed " +
+                 kind_name(type),
              "a correct model",
              ErrorCode::dtype_mismatch);
     }
@@ -155,6 +154,10 @@ class Call {
                            const std::string& help,
                            ErrorCode code = ErrorCode::unknown_operator) const {
     throw Error(code, what + "\n  fix: " + help);
+  }
+  /// For what runs eagerly and not in a trace.
+  [[noreturn]] void refuse_unknown(const std::string& what, const std::string& help) const {
+    refuse(what + " depends on data that has no numbers here", help, ErrorCode::foreign_variable);
   }
   [[noreturn]] void refuse_attribute(std::string_view attribute, const std::string& got) const {
     refuse("attribute " + std::string(attribute) + " = " + got + " is not known",

@@ -120,6 +120,9 @@ enum class AttributeType : int {
   graphs = 10,
 };
 
+/// "a number", "a list of integers"; "of type 12" for one that has no name here.
+FENESTRA_API std::string kind_name(AttributeType type);
+
 struct Attribute {
   std::string name;
   AttributeType type = AttributeType::undefined;
@@ -232,6 +235,7 @@ struct Problem {
   std::string op = {};    ///< with its version: "Conv-11"
   std::string text = {};
   std::string help = {};  ///< what would help; may be empty
+  bool is_open = false;   ///< shapes or numbers decide that nobody has said yet
 };
 FENESTRA_API std::string to_string(const Problem& problem);
 

@@ -7,13 +7,39 @@
 
 namespace fenestra::onnx {
 
+namespace {
+
+/// An operator is a word of the file like any other, and may hold whatever bytes.
+std::string without_quotes(const std::string& text) { return text.substr(1, text.size() - 2); }
+
+}  // namespace
+
 std::string to_string(const Problem& problem) {
   std::string text;
   if (!problem.node.empty() || !problem.op.empty()) {
-    text += "node " + problem.node + (problem.op.empty() ? "" : " (" + problem.op + ")") + ": ";
+    const bool is_numbered = problem.node.starts_with('#');
+    text += "node " + (is_numbered ? problem.node : io::shown(problem.node)) +
+            (problem.op.empty() ? "" : " (" + without_quotes(io::shown(problem.op)) + ")") + ": ";
   }
   text += problem.text;
   return problem.help.empty() ? text : text + "; " + problem.help;
+}
+
+std::string kind_name(AttributeType type) {
+  switch (type) {
+    case AttributeType::undefined: return "of no type";
+    case AttributeType::real: return "a number";
+    case AttributeType::integer: return "an integer";
+    case AttributeType::string: return "a text";
+    case AttributeType::tensor: return "a tensor";
+    case AttributeType::graph: return "a graph";
+    case AttributeType::reals: return "a list of numbers";
+    case AttributeType::integers: return "a list of integers";
+    case AttributeType::strings: return "a list of texts";
+    case AttributeType::tensors: return "a list of tensors";
+    case AttributeType::graphs: return "a list of graphs";
+  }
+  return "of type " + std::to_string(static_cast<int>(type));
 }
 
 namespace {
@@ -73,7 +99,7 @@ class NameCheck {
 
  private:
   void complain(const Problem& where, const std::string& text) {
-    problems_.push_back({where.node, where.op, where.text + text, {}});
+    problems_.push_back({.node = where.node, .op = where.op, .text = where.text + text});
   }
 
   template <class Define>
@@ -84,11 +110,10 @@ class NameCheck {
     }
     std::size_t number = 0;
     for (const Node& node : nodes) {
-      const Problem where{
-          .node = node.name.empty() ? "#" + std::to_string(number) : io::shown(node.name),
-          .op = node.op_type,
-          .text = {},
-          .help = {}};
+      const Problem where{.node = node.name.empty() ? "#" + std::to_string(number) : node.name,
+                          .op = node.op_type,
+                          .text = {},
+                          .help = {}};
       ++number;
       for (const std::string& input : node.inputs) {
         if (input.empty() || known.contains(input)) {

@@ -2,6 +2,7 @@
 #include <fenestra/io/onnx/network.hpp>
 #include <fenestra/io/onnx/plan.hpp>
 #include <fenestra/io/onnx/wire.hpp>
+#include <fenestra/io/source.hpp>
 
 #include <algorithm>
 #include <set>
@@ -28,7 +29,7 @@ Problem problem_of(const Step& step, std::string text) {
       line->replace(at, end - at, "; ");
     }
   }
-  return {step.label, operator_label(step), text, help};
+  return {.node = step.label, .op = operator_label(step), .text = text, .help = help};
 }
 
 std::string title(const Model& model) {
@@ -101,8 +102,8 @@ class Runner {
       if (input >= 0 && !place(input)) {
         if (problems_ == nullptr) {
           throw Error(ErrorCode::bad_file,
-                      "onnx: node '" + step.label + "' (" + operator_label(step) + ") reads '" +
-                          plan_.outline.names[static_cast<std::size_t>(input)] +
+                      "onnx: node " + io::shown(step.label) + " (" + operator_label(step) +
+                          ") reads '" + plan_.outline.names[static_cast<std::size_t>(input)] +
                           "', which nothing made\n  fix: give it as an input");
         }
         return false;
@@ -140,13 +141,15 @@ class Runner {
     } catch (const Error& error) {
       if (problems_ != nullptr) {
         problems_->push_back(problem_of(step, error.what()));
+        // The inputs are there when it is run.
+        problems_->back().is_open = error.code() == ErrorCode::foreign_variable;
         return;
       }
       const std::string_view text = error.what();
       throw Error(error.code(),
                   text.starts_with("onnx: node")
                       ? std::string(text)
-                      : "onnx: node '" + step.label + "' (" + operator_label(step) +
+                      : "onnx: node " + io::shown(step.label) + " (" + operator_label(step) +
                             "): " + std::string(text));
     }
   }
@@ -226,7 +229,7 @@ Network<T>::Network(Model model, const NetworkOptions& options) : options_(optio
   }
   const std::vector<Role> role = roles(lines);
   for (std::size_t i = 0; i < lines.tensors.size(); ++i) {
-    const auto& [value, tensor] = lines.tensors[i];
+    const auto& [value, tensor, is_named] = lines.tensors[i];
     if (!is_floating(tensor.type)) {
       plan->constants.emplace_back(value, Datum<T>(tensor.read<Index>(), tensor.type));
       continue;
@@ -234,7 +237,7 @@ Network<T>::Network(Model model, const NetworkOptions& options) : options_(optio
     const Tensor<T> numbers = tensor.read<T>();
     const bool is_weight =
         role[i] == Role::weight || (role[i] == Role::plain && numbers.size() > 1);
-    if (!is_weight && role[i] != Role::statistic) {
+    if (!is_named || (!is_weight && role[i] != Role::statistic)) {
       plan->constants.emplace_back(value, Datum<T>(numbers, tensor.type));
       continue;
     }
@@ -377,10 +380,9 @@ std::vector<Problem> Network<T>::check(const std::map<std::string, Shape>& shape
       }
     }
     if (!shape || !shape->elements()) {
-      problems.push_back({"",
-                          "",
-                          "the shape of the input '" + info.name + "' is open",
-                          "say it: " + info.name + "=..."});
+      problems.push_back({.text = "the shape of the input " + io::shown(info.name) + " is open",
+                          .help = "say it: " + info.name + "=...",
+                          .is_open = true});
       continue;
     }
     runner.give(info.name,
@@ -396,25 +398,38 @@ template <class T>
 std::vector<Problem> Network<T>::cut_off() const {
   const Outline& lines = plan_->outline;
   std::set<int> reached(lines.main.outputs.begin(), lines.main.outputs.end());
-  for (auto step = lines.main.steps.rbegin(); step != lines.main.steps.rend(); ++step) {
-    const bool passes = (step->op == nullptr || step->op->derivative == Derivative::full) &&
-                        std::any_of(step->outputs.begin(), step->outputs.end(), [&](int value) {
-                          return reached.count(value) > 0;
-                        });
-    if (passes) {
+  std::vector<const Step*> steps;  // those of branches too, the last first
+  const auto follow = [&](const Body& body, const auto& again) -> void {
+    for (auto step = body.steps.rbegin(); step != body.steps.rend(); ++step) {
+      steps.push_back(&*step);
+      const bool passes = (step->op == nullptr || step->op->derivative == Derivative::full) &&
+                          std::any_of(step->outputs.begin(), step->outputs.end(), [&](int value) {
+                            return reached.count(value) > 0;
+                          });
+      if (!passes) {
+        continue;
+      }
       reached.insert(step->inputs.begin(), step->inputs.end());
+      for (const Attribute& attribute : step->node->attributes) {
+        if (attribute.g) {
+          const Body& branch = lines.branches.at(attribute.g.get());
+          reached.insert(branch.outputs.begin(), branch.outputs.end());
+          again(branch, again);
+        }
+      }
     }
-  }
+  };
+  follow(lines.main, follow);
   std::vector<Problem> problems;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     if (!weights_[i].trained || reached.count(plan_->weights[i]) > 0) {
       continue;
     }
-    for (const Step& step : lines.main.steps) {
-      if (std::find(step.inputs.begin(), step.inputs.end(), plan_->weights[i]) !=
-          step.inputs.end()) {
-        problems.push_back({step.label,
-                            operator_label(step),
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      const std::vector<int>& inputs = (*step)->inputs;
+      if (std::find(inputs.begin(), inputs.end(), plan_->weights[i]) != inputs.end()) {
+        problems.push_back({(*step)->label,
+                            operator_label(**step),
                             "no derivative comes back to '" + weights_[i].name + "'",
                             "freeze it"});
         break;

@@ -15,6 +15,7 @@ namespace {
 struct Source {
   const Node* node;
   Index opset;
+  bool is_made = false;  ///< of a function
 };
 
 /// Of a node whose operator is in no list.
@@ -37,6 +38,10 @@ class Outliner {
 
   void run() {
     const Graph& graph = out_.model.graph;
+    for (const ValueInfo& input : graph.inputs) {
+      defined_.insert(input.name);
+    }
+    for_each_defined(graph, [&](const std::string& name) { defined_.insert(name); });
     std::vector<Source> sources;
     for (const Node& node : graph.nodes) {
       write_out(node, out_.model.opset(), 0, sources);
@@ -52,6 +57,9 @@ class Outliner {
     for (const std::string& name : options_.outputs) {
       out_.outputs.push_back(described(name));
     }
+    if (wanted.empty()) {
+      out_.problems.push_back({"", "", "the model has no outputs", "a complete model"});
+    }
     add_given(graph);
     out_.main = body_of(sources, wanted);
     find_inputs(graph);
@@ -66,8 +74,19 @@ class Outliner {
         std::find_if(out_.model.functions.begin(), out_.model.functions.end(), [&](const auto& f) {
           return f.name == node.op_type && f.domain == node.domain;
         });
-    if (function == out_.model.functions.end() || depth > kDeepest) {
-      sources.push_back({&node, opset});
+    if (function == out_.model.functions.end()) {
+      sources.push_back({&node, opset, depth > 0});
+      return;
+    }
+    if (depth > kDeepest) {
+      if (!is_too_deep_) {
+        out_.problems.push_back(
+            {node.name,
+             node.op_type,
+             "functions call each other more than " + std::to_string(kDeepest) + " deep",
+             "functions that do not call themselves"});
+      }
+      is_too_deep_ = true;
       return;
     }
     if (out_.made.size() > kMostMade) {
@@ -157,13 +176,26 @@ class Outliner {
 
   // --- Names -------------------------------------------------------------------------------------
 
-  int number(const std::string& name) {
+  /// Two branches may each have a value of one name; the second is another one.
+  const std::string& scoped(const std::string& name) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      const auto found = scope->find(name);
+      if (found != scope->end()) {
+        return found->second;
+      }
+    }
+    return name;
+  }
+
+  int number(const std::string& name) { return number_of(scoped(name)); }
+
+  int number_of(const std::string& name) {
     if (name.empty()) {
       return -1;
     }
     const auto alias = aliases_.find(name);
     if (alias != aliases_.end()) {
-      return number(alias->second);
+      return number_of(alias->second);
     }
     const auto [place, is_new] =
         out_.numbers.try_emplace(name, static_cast<int>(out_.names.size()));
@@ -175,28 +207,44 @@ class Outliner {
 
   void add_given(const Graph& graph) {
     for (const TensorData& tensor : graph.initializers) {
-      out_.tensors.push_back({number(tensor.name), tensor});
-      known_.insert(tensor.name);
+      add_tensor(tensor, true);
+    }
+  }
+
+  void add_tensor(const TensorData& tensor, bool is_named) {
+    out_.tensors.push_back({number(tensor.name), tensor, is_named});
+    known_.insert(scoped(tensor.name));
+  }
+
+  template <class F>
+  static void for_each_defined(const Graph& graph, const F& f) {
+    for (const TensorData& tensor : graph.initializers) {
+      f(tensor.name);
+    }
+    for (const Node& node : graph.nodes) {
+      for (const std::string& output : node.outputs) {
+        f(output);
+      }
     }
   }
 
   /// A Constant is a given tensor, and a name for one is that one.
-  bool absorb(const Node& node, Index opset) {
+  bool absorb(const Source& source) {
+    const Node& node = *source.node;
     if (!node.domain.empty() || node.outputs.size() != 1) {
       return false;
     }
-    if (node.op_type == "Identity" && node.inputs.size() == 1 && known_.count(node.inputs[0]) > 0 &&
-        !is_output(node.outputs[0])) {
-      aliases_[node.outputs[0]] = node.inputs[0];
-      known_.insert(node.outputs[0]);
+    if (node.op_type == "Identity" && node.inputs.size() == 1 &&
+        known_.count(scoped(node.inputs[0])) > 0 && !is_output(node.outputs[0])) {
+      aliases_[scoped(node.outputs[0])] = scoped(node.inputs[0]);
+      known_.insert(scoped(node.outputs[0]));
       return true;
     }
     const Attribute* value = node.find("value");
-    if (node.op_type == "Constant" && value != nullptr && value->t && opset >= 1) {
+    if (node.op_type == "Constant" && value != nullptr && value->t && source.opset >= 1) {
       TensorData tensor = *value->t;
       tensor.name = node.outputs[0];
-      out_.tensors.push_back({number(tensor.name), tensor});
-      known_.insert(tensor.name);
+      add_tensor(tensor, !source.is_made);
       return true;
     }
     return false;
@@ -228,7 +276,7 @@ class Outliner {
     Body body;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const Node& node = *sources[i].node;
-      if (absorb(node, sources[i].opset)) {
+      if (absorb(sources[i])) {
         continue;
       }
       Step step;
@@ -312,6 +360,14 @@ class Outliner {
   }
 
   void add_branch(const Graph& graph, Index opset) {
+    std::map<std::string, std::string> scope;
+    for_each_defined(graph, [&](const std::string& name) {
+      if (!name.empty() && !defined_.insert(name).second) {
+        scope[name] = name + "#" + std::to_string(out_.branches.size());
+        shared_.insert(name);
+      }
+    });
+    scopes_.push_back(std::move(scope));
     add_given(graph);
     std::vector<Source> sources;
     for (const Node& node : graph.nodes) {
@@ -329,6 +385,7 @@ class Outliner {
       step.released.clear();
     }
     out_.branches[&graph] = std::move(body);
+    scopes_.pop_back();
   }
 
   // --- Problems ----------------------------------------------------------------------------------
@@ -401,6 +458,9 @@ class Outliner {
   }
 
   void drop_unread() {
+    for (ModelTensor& given : out_.tensors) {
+      given.is_named = given.is_named && shared_.count(given.tensor.name) == 0;
+    }
     std::erase_if(out_.tensors,
                   [&](const ModelTensor& given) { return read_.count(given.value) == 0; });
   }
@@ -408,6 +468,7 @@ class Outliner {
   static constexpr int kDeepest = 100;  ///< functions within functions
   static constexpr std::size_t kMostMade = 1'000'000;
   bool is_too_large_ = false;
+  bool is_too_deep_ = false;
   Outline& out_;
   const NetworkOptions& options_;
   std::map<std::string, std::string> aliases_;
@@ -415,6 +476,9 @@ class Outliner {
   std::set<int> read_;
   std::map<const Node*, Index> opsets_;
   int branch_depth_ = 0;
+  std::vector<std::map<std::string, std::string>> scopes_;  ///< other names of values of branches
+  std::set<std::string> defined_;                           ///< names, wherever they are made
+  std::set<std::string> shared_;                            ///< those that are made twice
 };
 
 /// Operators whose first input comes out with the same numbers, so that it has their role.

@@ -35,6 +35,8 @@ struct Body {
 struct ModelTensor {
   int value = -1;
   TensorData tensor;
+  /// Whether its name stands for it alone in the file: not in a function, nor in two branches.
+  bool is_named = true;
 };
 
 /// What does not depend on the scalar.

@@ -341,6 +341,16 @@ void require_no_stranger(const WireFile& file) {
   if (start.starts_with("PK\x03\x04")) {
     refuse("a zip archive", "unpack it, or export a checkpoint of PyTorch by torch.onnx.export");
   }
+  if (start.starts_with("\x1f\x8b")) {
+    refuse("a gzip archive", "unpack it");
+  }
+}
+
+bool is_text(const WireFile& file) {
+  const std::string_view start = text_of(file.bytes).substr(0, 512);
+  return std::all_of(start.begin(), start.end(), [](unsigned char c) {
+    return (c >= ' ' && c != 0x7f) || c == '\n' || c == '\r' || c == '\t';
+  });
 }
 
 Model read_bytes(std::shared_ptr<const WireFile> file,
@@ -348,7 +358,17 @@ Model read_bytes(std::shared_ptr<const WireFile> file,
                  const ReadOptions& options) {
   require_no_stranger(*file);
   const std::string name = file->name;
-  Model model = ModelReader(std::move(file), std::move(folder)).model();
+  Model model;
+  try {
+    model = ModelReader(file, std::move(folder)).model();
+  } catch (const Error&) {
+    if (is_text(*file)) {
+      throw Error(
+          ErrorCode::bad_file,
+          name + ": is text, not protobuf\n  fix: the model itself, not a message about it");
+    }
+    throw;
+  }
   if (model.opset() > options.newest_opset) {
     throw Error(ErrorCode::bad_file,
                 name + ": opset too new: it is made of operators of version " +

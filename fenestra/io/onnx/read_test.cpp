@@ -140,7 +140,9 @@ TEST_F(OnnxRead, WhatIsNoModelIsNamed) {
   expect_in(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"),
             "a pointer of Git LFS");
   expect_in(refusal("PK\x03\x04 and more"), "a zip archive");
-  expect_in(refusal("just some text"), "at byte 0");
+  expect_in(refusal("\x1f\x8b\x08 and more"), "a gzip archive");
+  expect_in(refusal("just some text"), "text, not protobuf");
+  expect_in(refusal("\x80\x02}q"), "damaged, or not protobuf");
   expect_in(refusal(num(1, 8)), "has no graph");
   expect_in(refusal(model("", 99)), "opset too new");
   EXPECT_EQ(read_model(bytes_of(model("", 99)), "it", {.newest_opset = 99}).opset(), 99);
@@ -149,7 +151,7 @@ TEST_F(OnnxRead, WhatIsNoModelIsNamed) {
 TEST_F(OnnxRead, WrongWireTypesAndLengthsAreRefused) {
   expect_in(refusal(num(7, 5)), "wire type 2 in field 7");
   expect_in(refusal(sub(1, "8") + sub(7, "")), "wire type 0 in field 1");
-  expect_in(refusal(varint(7 * 8 + 3)), "wire type 3");
+  expect_in(refusal(num(1, 8) + varint(7 * 8 + 3)), "wire type 3");
   expect_in(refusal(varint(7 * 8 + 2) + varint(1000) + "short"), "field 7 of 1000 bytes");
   expect_in(refusal(varint(7 * 8 + 2) + varint(~std::uint64_t{0})), "bytes that are left");
   expect_in(refusal(varint(8) + std::string(11, '\xff')), "at most 10 bytes");

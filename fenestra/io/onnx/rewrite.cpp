@@ -5,6 +5,7 @@
 #include <fenestra/io/onnx/wire.hpp>
 #include <fenestra/io/source.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -72,10 +73,11 @@ class Rewriter {
       graphs_left += field.number == F::graph ? 1 : 0;
     }
     std::string out;
+    Walk main{&model_.graph, true};
     WireReader message(*model_.file);
     for (Field field; message.next(field);) {
       if (field.number == F::graph) {
-        std::string body = graph(message.nested(field));
+        std::string body = graph(message.nested(field), main);
         if (--graphs_left == 0) {
           body += edit_.added;
         }
@@ -98,6 +100,14 @@ class Rewriter {
   }
 
  private:
+  /// How far a graph has been copied, which may come in pieces.
+  struct Walk {
+    const Graph* graph = nullptr;
+    bool is_main = false;
+    std::size_t node = 0;
+    std::size_t tensor = 0;
+  };
+
   bool replaces(WireReader entry) const {
     for (Field field; entry.next(field);) {
       if (field.number == fields::Entry::key) {
@@ -107,37 +117,44 @@ class Rewriter {
     return false;
   }
 
-  std::string graph(WireReader message) {
+  std::string graph(WireReader message, Walk& walk) {
     using F = fields::Graph;
     std::string out;
     for (Field field; message.next(field);) {
       switch (field.number) {
         case F::node:
-          if (!edit_.dropped_nodes.contains(node_)) {
-            node(field, out);
+          if (!walk.is_main || !edit_.dropped_nodes.contains(walk.node)) {
+            node(message.nested(field), field, walk.graph->nodes[walk.node], out);
           }
-          ++node_;
+          ++walk.node;
           break;
-        case F::initializer: initializer(field, out); break;
-        case F::input:
-        case F::value_info:
-          if (!edit_.dropped_infos.contains(name_of(message.nested(field)))) {
+        case F::initializer:
+          initializer(field, walk.graph->initializers[walk.tensor++], walk.is_main, out);
+          break;
+        default:
+          if (!walk.is_main || !info(message, field, out)) {
             out += text_of(field.whole);
           }
-          break;
-        case F::output: {
-          const auto found = edit_.outputs.find(name_of(message.nested(field)));
-          if (found != edit_.outputs.end()) {
-            append_bytes(out, F::output, encode_value_info(found->second));
-          } else if (!edit_.drops_outputs) {
-            out += text_of(field.whole);
-          }
-          break;
-        }
-        default: out += text_of(field.whole);
       }
     }
     return out;
+  }
+
+  /// Whether inputs, outputs and values of the main graph are others, or none.
+  bool info(const WireReader& message, const Field& field, std::string& out) const {
+    using F = fields::Graph;
+    if (field.number == F::input || field.number == F::value_info) {
+      return edit_.dropped_infos.contains(name_of(message.nested(field)));
+    }
+    if (field.number != F::output) {
+      return false;
+    }
+    const auto found = edit_.outputs.find(name_of(message.nested(field)));
+    if (found != edit_.outputs.end()) {
+      append_bytes(out, F::output, encode_value_info(found->second));
+      return true;
+    }
+    return edit_.drops_outputs;
   }
 
   static std::string name_of(WireReader info) {
@@ -166,9 +183,8 @@ class Rewriter {
     return nullptr;
   }
 
-  void initializer(const Field& field, std::string& out) {
-    const TensorData& tensor = model_.graph.initializers[tensor_++];
-    if (edit_.dropped_tensors.contains(tensor.name)) {
+  void initializer(const Field& field, const TensorData& tensor, bool is_main, std::string& out) {
+    if (is_main && edit_.dropped_tensors.contains(tensor.name)) {
       return;
     }
     if (const io::AnyTensor* const numbers = wanted(tensor.name, tensor)) {
@@ -180,41 +196,65 @@ class Rewriter {
     }
   }
 
-  void node(const Field& field, std::string& out) {
-    const Node& known = model_.graph.nodes[node_];
+  void node(WireReader message, const Field& field, const Node& known, std::string& out) {
+    const bool has_branches = std::any_of(known.attributes.begin(),
+                                          known.attributes.end(),
+                                          [](const Attribute& one) { return one.g != nullptr; });
     const Attribute* const value =
         known.op_type == "Constant" && known.domain.empty() ? known.find("value") : nullptr;
     const io::AnyTensor* const numbers = value != nullptr && value->t && known.outputs.size() == 1
                                              ? wanted(known.outputs[0], *value->t)
                                              : nullptr;
-    if (numbers == nullptr) {
+    if (numbers == nullptr && !has_branches) {
       out += text_of(field.whole);
       return;
     }
     std::string body;
-    const WireFile inner{model_.file->name, field.bytes};
-    WireReader message(inner);
     for (Field part; message.next(part);) {
-      if (part.number != fields::Node::attribute || name_of_attribute(message, part) != "value") {
+      const Attribute* const attribute = part.number == fields::Node::attribute
+                                             ? known.find(name_of_attribute(message, part))
+                                             : nullptr;
+      if (attribute != nullptr && attribute->g) {
+        append_bytes(body, part.number, branch(message.nested(part), *attribute->g));
+      } else if (attribute != nullptr && attribute == value && numbers != nullptr) {
+        append_bytes(body, part.number, constant(message.nested(part), *value->t, *numbers));
+      } else {
         body += text_of(part.whole);
-        continue;
       }
-      std::string attribute;
-      std::vector<Bytes> pieces;
-      WireReader fields_of_attribute = message.nested(part);
-      for (Field one; fields_of_attribute.next(one);) {
-        if (one.number == fields::Attribute::t) {
-          pieces.push_back(one.bytes);
-        } else {
-          attribute += text_of(one.whole);
-        }
-      }
-      append_bytes(attribute,
-                   fields::Attribute::t,
-                   rewritten_tensor(*model_.file, pieces, *value->t, *numbers));
-      append_bytes(body, fields::Node::attribute, attribute);
     }
     append_bytes(out, fields::Graph::node, body);
+  }
+
+  /// An attribute whose graph may hold tensors.
+  std::string branch(WireReader attribute, const Graph& known) {
+    std::string out;
+    Walk walk{&known};
+    for (Field field; attribute.next(field);) {
+      if (field.number == fields::Attribute::g) {
+        append_bytes(out, field.number, graph(attribute.nested(field), walk));
+      } else {
+        out += text_of(field.whole);
+      }
+    }
+    return out;
+  }
+
+  /// The attribute of a Constant with other numbers.
+  std::string constant(WireReader attribute,
+                       const TensorData& tensor,
+                       const io::AnyTensor& numbers) const {
+    std::string out;
+    std::vector<Bytes> pieces;
+    for (Field field; attribute.next(field);) {
+      if (field.number == fields::Attribute::t) {
+        pieces.push_back(field.bytes);
+      } else {
+        out += text_of(field.whole);
+      }
+    }
+    append_bytes(
+        out, fields::Attribute::t, rewritten_tensor(*model_.file, pieces, tensor, numbers));
+    return out;
   }
 
   static std::string name_of_attribute(const WireReader& node, const Field& field) {
@@ -230,8 +270,6 @@ class Rewriter {
 
   const Model& model_;
   const Edit& edit_;
-  std::size_t node_ = 0;
-  std::size_t tensor_ = 0;
   std::set<std::string, std::less<>> written_;
   io::AnyTensor inlined_;
 };

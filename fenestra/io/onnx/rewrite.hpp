@@ -11,7 +11,7 @@
 
 namespace fenestra::onnx {
 
-/// What is to be another. Everything is about the main graph.
+/// What is to be another. Tensors may be those of branches; the rest is about the main graph.
 struct Edit {
   std::map<std::string, const io::AnyTensor*, std::less<>> tensors = {};
   io::Metadata metadata = {};

@@ -41,8 +41,11 @@ std::string table(const fs::path& root, const std::string& by_hand) {
       << kNewestOpset
       << " are read; of an operator the newest version holds that is not above the model's.\n"
          "Versions are those in which the standard's text changed. The official tests are of "
-         "opsets up to 17: what came later\nrests on that text, and on *loops* where they are "
-         "named.\n\n"
+         "opsets up to 17, and the versions up to\nthere are those of its schemas. What came later "
+         "is compared with ONNX Runtime 1.30, version by version, by\n"
+         "`scripts/compare-onnxruntime`: all but GlobalLpPool 22 and RoiAlign 22, which it does "
+         "not "
+         "run (that version added a type).\n\n"
          "VJP and JVP: *yes*, by the rules of the library's own operators; *zero* wherever there "
          "is "
          "one (steps); *none*, the\nresult is integers, truth values or a constant. Tested by: the "

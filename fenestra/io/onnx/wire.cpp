@@ -18,7 +18,8 @@ T fixed(Bytes bytes) {
   return value;
 }
 
-constexpr std::string_view kFix = "a file that is a whole ONNX model";
+constexpr std::string_view kFix =
+    "a file that is a whole ONNX model: this one is damaged, or not protobuf";
 
 }  // namespace
 

@@ -54,6 +54,35 @@ TEST_F(OnnxWrite, OnlyTheChangedTensorDiffers) {
             std::string::npos);
 }
 
+TEST_F(OnnxWrite, TensorsOfBranchesAreChangedToo) {
+  // A graph in two pieces, with an initialiser and a Constant, and a field that nobody knows.
+  const std::string constant =
+      sub(1, "value") + num(20, 4) + sub(5, dims({2}) + num(2, 1) + sub(9, plain({3.0F, 4.0F})));
+  const std::string first =
+      sub(1, node("Constant", {}, {"c"}, sub(5, constant))) + sub(5, floats("w", {1, 2}));
+  const std::string second =
+      sub(1, node("Add", {"w", "c"}, {"t"})) + sub(12, value("t")) + num(700, 5);
+  const std::string branch = sub(1, "then_branch") + sub(6, first) + sub(6, second) + num(20, 5);
+  const std::string other = sub(1, "else_branch") +
+                            sub(6, sub(1, node("Neg", {"x"}, {"e"})) + sub(12, value("e"))) +
+                            num(20, 5);
+  const std::string file =
+      model(sub(1, node("If", {"which"}, {"y"}, sub(5, branch) + sub(5, other))) +
+            sub(11, value("x")) + sub(11, value("which")) + sub(12, value("y")));
+  EXPECT_EQ(patched(parse(file), {}), file);
+  const auto replaced = [&](const std::string& before, const std::string& after) {
+    std::string text = file;
+    return text.replace(text.find(before), before.size(), after);
+  };
+  EXPECT_EQ(patched(parse(file), {.tensors = {{"c", Tensor<float>(Shape{2}, {7, 8})}}}),
+            replaced(plain({3.0F, 4.0F}), plain({7.0F, 8.0F})));
+  const Model changed =
+      parse(patched(parse(file), {.tensors = {{"w", Tensor<float>(Shape{2}, {5, 6})}}}));
+  const Graph& then = *changed.graph.nodes.at(0).find("then_branch")->g;
+  EXPECT_EQ(then.initializers.at(0).read<float>(), Tensor<float>(Shape{2}, {5, 6}));
+  EXPECT_EQ(then.nodes.size(), 2U);
+}
+
 TEST_F(OnnxWrite, UnknownFieldsOfWhatIsChangedSurvive) {
   const Model model = parse(strange_model());
   const std::string bytes = patched(model,

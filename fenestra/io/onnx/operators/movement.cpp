@@ -320,7 +320,7 @@ Results<T> pad_rule(Call<T>& c) {
   if (c.since >= 11 && c.has(2)) {
     const std::optional<double> number = c.known_number(2);
     if (!number) {
-      c.refuse("the constant depends on data that has no numbers here", "a constant");
+      c.refuse_unknown("the constant", "a constant");
     }
     fill = *number;
   }

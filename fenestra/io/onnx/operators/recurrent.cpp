@@ -72,7 +72,10 @@ struct Cell {
   Index hidden = 0;
   std::vector<Curve<T>> functions;
   Value<T> w;  ///< (gates * hidden, input)
-  Value<T> r;  ///< (gates * hidden, hidden)
+  // (hidden, gates * hidden): turned once, since every step multiplies by it, and a product by few
+  // rows reads such a matrix where it lies.
+  Value<T> r;
+  std::optional<Value<T>> r_candidate;  ///< (hidden, hidden), the last gate's, where it is apart
   Value<T> w_bias;
   Value<T> r_bias;
   std::optional<Value<T>> peephole;  ///< (3 * hidden)
@@ -83,6 +86,8 @@ struct Cell {
   Value<T> gate(const Value<T>& all, Index i) const {
     return slice(all, all.rank() - 1, i * hidden, hidden);
   }
+  /// The state's part of the gates.
+  Value<T> from_state(const Value<T>& h) const { return matmul_matrices(h, r, {}, &r_bias); }
   Value<T> apply(std::size_t f, const Value<T>& x) const {
     return functions[f](clip > 0 ? fenestra::clip(x, -clip, clip) : x);
   }
@@ -101,18 +106,18 @@ using Advance = State<T> (*)(const Cell<T>&, const Value<T>&, const State<T>&);
 
 template <class T>
 State<T> advance_rnn(const Cell<T>& cell, const Value<T>& from_x, const State<T>& state) {
-  return {cell.apply(0, from_x + linear(state.h, cell.r, cell.r_bias)), state.c};
+  return {cell.apply(0, from_x + cell.from_state(state.h)), state.c};
 }
 
 template <class T>
 State<T> advance_gru(const Cell<T>& cell, const Value<T>& from_x, const State<T>& state) {
-  const Value<T> from_h = linear(state.h, cell.r, cell.r_bias);
+  const Value<T> from_h = cell.from_state(state.h);
   const Value<T> z = cell.apply(0, cell.gate(from_x, 0) + cell.gate(from_h, 0));
   const Value<T> r = cell.apply(0, cell.gate(from_x, 1) + cell.gate(from_h, 1));
   Value<T> reset = r * cell.gate(from_h, 2);
   if (!cell.flag) {
-    const Value<T> weights = slice(cell.r, 0, 2 * cell.hidden, cell.hidden);
-    reset = linear(r * state.h, weights, cell.gate(cell.r_bias, 2));
+    const Value<T> bias = cell.gate(cell.r_bias, 2);
+    reset = matmul_matrices(Value<T>(r * state.h), *cell.r_candidate, {}, &bias);
   }
   const Value<T> candidate = cell.apply(1, cell.gate(from_x, 2) + reset);
   return {(1 - z) * candidate + z * state.h, state.c};
@@ -120,7 +125,7 @@ State<T> advance_gru(const Cell<T>& cell, const Value<T>& from_x, const State<T>
 
 template <class T>
 State<T> advance_lstm(const Cell<T>& cell, const Value<T>& from_x, const State<T>& state) {
-  const Value<T> all = from_x + linear(state.h, cell.r, cell.r_bias);
+  const Value<T> all = from_x + cell.from_state(state.h);
   const auto peeked = [&](Index i, const Value<T>& c) {
     const Index gate = i == 0 ? 0 : i == 1 ? 1 : 2;  // the order i, o, f
     const Value<T> sum = cell.gate(all, gate);
@@ -162,7 +167,10 @@ Cell<T> cell_of(const Call<T>& c, const Kind<T>& kind, Index direction, Index hi
   Cell<T> cell;
   cell.hidden = hidden;
   cell.w = part(1);
-  cell.r = part(2);
+  cell.r = transpose(part(2), {1, 0});
+  if (kind.gates == 3) {
+    cell.r_candidate = cell.gate(cell.r, 2);
+  }
   cell.clip = c.real("clip", 0);
   cell.flag = !kind.flag.empty() && c.flag(kind.flag);
   const Index rows = kind.gates * hidden;

@@ -240,8 +240,7 @@ std::vector<double> reals(const Call<T>& c, std::size_t i) {
     return numbers;
   }
   if (!c.at(i).is_known()) {
-    c.refuse("input " + std::to_string(i) + " depends on data that has no numbers here",
-             "run it outside compile, or constants");
+    c.refuse_unknown("input " + std::to_string(i), "run it outside compile, or constants");
   }
   for (const T number : detached(c.at(i).value()).plain().values()) {
     numbers.push_back(static_cast<double>(number));

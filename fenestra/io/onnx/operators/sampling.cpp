@@ -121,8 +121,7 @@ Results<T> grid_sample(Call<T>& c) {
              ErrorCode::shape_mismatch);
   }
   if (!c.at(1).is_known()) {
-    c.refuse("which cells are read depends on data that has no numbers here",
-             "run the network outside compile and vmap");
+    c.refuse_unknown("which cells are read", "run the network outside compile and vmap");
   }
   const Shape places{from[0], grid.shape()[1], grid.shape()[2]};
   const auto component = [&](Index i) { return reshape(slice(grid, 3, i, 1), places); };

@@ -296,8 +296,8 @@ template <class T>
 Results<T> non_max_suppression(Call<T>& c) {
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     if (!c.at(i).is_known()) {
-      c.refuse("which boxes stay depends on data that has no numbers here",
-               "run the network outside compile and vmap, or cut it before this node");
+      c.refuse_unknown("which boxes stay",
+                       "run the network outside compile and vmap, or cut it before this node");
     }
   }
   const Tensor<T> boxes = detached(c.value(0)).plain();

@@ -152,7 +152,7 @@ Results<T> range_rule(Call<T>& c) {
   for (std::size_t i = 0; i < 3; ++i) {
     const std::optional<double> known = c.known_number(i);
     if (!known) {
-      c.refuse("its bounds depend on data that has no numbers here", "constants");
+      c.refuse_unknown("a bound", "constants");
     }
     bounds[i] = *known;
   }

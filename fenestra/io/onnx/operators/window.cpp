@@ -1,5 +1,6 @@
 // Convolutions and pools. Every way of saying where windows lie becomes a pair of paddings per
 // axis.
+#include <fenestra/engine/operation.hpp>
 #include <fenestra/io/onnx/call.hpp>
 #include <fenestra/io/onnx/integers.hpp>
 #include <fenestra/ops/conv/conv.hpp>
@@ -245,29 +246,49 @@ Options pool_options(const Call<T>& c) {
   return options;
 }
 
-/// Indices within one sample and channel as indices into all of x; or by columns.
-Tensor<Index> whole_indices(const Tensor<Index>& cells, const Shape& x, bool columns_first) {
-  Index plane = 1;
-  for (int axis = 2; axis < x.rank(); ++axis) {
-    plane *= x[axis];
-  }
-  Tensor<Index> result = cells;
-  const Index of_plane = std::max<Index>(cells.size() / std::max<Index>(x[0] * x[1], 1), 1);
-  for (Index i = 0; i < result.size(); ++i) {
-    Index cell = cells[i];
-    if (columns_first) {
-      // The first spatial axis runs fastest.
-      Index by_columns = 0;
-      Index stride = plane;
-      for (int axis = x.rank() - 1; axis >= 2; --axis) {
-        stride /= x[axis];
-        by_columns += cell % x[axis] * stride;
-        cell /= x[axis];
-      }
-      cell = by_columns;
+/// Cells of one sample and channel as cells of all of `x`, counted by rows or by columns: the
+/// numbers of MaxPool's second output, of shape `y`.
+struct WholeCells {
+  static constexpr std::string_view name = "whole_cells";
+  Shape x;
+  Shape y;
+  bool columns_first = false;
+
+  const Shape& result_shape() const { return y; }
+  void run(const Selection& cells, Index* out, void*) const {
+    Index plane = 1;
+    Index of_plane = 1;
+    for (int axis = 2; axis < x.rank(); ++axis) {
+      plane *= x[axis];
+      of_plane *= y[axis];
     }
-    result.mutable_data()[i] = i / of_plane * plane + cell;
+    const Index* cell = cells.indices().data();
+    const Index n = y.elements().value_or(0);
+    for (Index i = 0; i < n; ++i) {
+      out[i] = i / of_plane * plane + (columns_first ? by_columns(cell[i], plane) : cell[i]);
+    }
   }
+  friend bool operator==(const WholeCells&, const WholeCells&) = default;
+
+ private:
+  /// The first spatial axis runs fastest.
+  Index by_columns(Index cell, Index plane) const {
+    Index counted = 0;
+    for (int axis = x.rank() - 1; axis >= 2; --axis) {
+      plane /= x[axis];
+      counted += cell % x[axis] * plane;
+      cell /= x[axis];
+    }
+    return counted;
+  }
+};
+
+Indices whole_cells(const Indices& cells, const WholeCells& map) {
+  if (const graph::Data* traced = cells.traced()) {
+    return {cells.level(), graph::apply_to_data(map, *traced)};
+  }
+  Tensor<Index> result = Tensor<Index>::uninitialised(map.y);
+  map.run(cells.plain(), result.mutable_data(), nullptr);
   return result;
 }
 
@@ -280,9 +301,9 @@ Results<T> max_pool_rule(Call<T>& c) {
     return c.same(max_pool(x, options, rank));
   }
   const MaxPoolResult<Value<T>> found = max_pool_with_indices(x, options, rank);
-  const Datum<T> cells(Indices(found.indices));
+  const WholeCells whole{x.shape(), found.y.shape(), c.flag("storage_order")};
   Results<T> results = c.same(found.y);
-  results.emplace_back(whole_indices(cells.numbers(), x.shape(), c.flag("storage_order")));
+  results.emplace_back(whole_cells(Indices(found.indices), whole));
   return results;
 }
 
