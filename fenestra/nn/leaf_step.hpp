@@ -1,7 +1,8 @@
 // LeafSteps<T>: the step of a batch as the mean of the steps of its leaves, which may be computed
 // by several ranks. Every leaf is a step of its own; what they find is added along one tree
-// (ranks/tree.hpp), so that the bits are a function of the batch and of the size of a leaf. Not
-// installed; the inside of trainer_core.hpp.
+// (ranks/tree.hpp), so that the bits are a function of the batch and of the size of a leaf.
+// Gradients are added and sent while the backward pass goes on. Not installed; the inside of
+// trainer_core.hpp.
 #pragma once
 
 #include <fenestra/nn/trainer_program.hpp>
@@ -18,6 +19,7 @@ namespace fenestra::nn::detail {
 template <class T>
 struct Found {
   StepFindings<T>* findings = nullptr;
+  std::vector<std::span<T>> gradients = {};  ///< of a batch, in the order of the trained slots
   double loss = 0;
   Index labels = 0;
   Index correct = 0;
@@ -27,7 +29,7 @@ struct Found {
 /// What a step is of, beside the batch.
 template <class T>
 struct LeafTask {
-  Index leaf = 0;                               ///< samples in it
+  Index leaf = 0;                               ///< samples in it; 0: all of them, in one piece
   ranks::Communicator* communicator = nullptr;  ///< null: one rank
   std::span<const Slot<T>> slots = {};
   Index step = 0;  ///< its number
@@ -41,10 +43,22 @@ struct RankShare {
 };
 RankShare share_of(int rank, int ranks, Index samples, Index leaf);
 
+/// Where the gradients of slots lie in one vector, the last slot first: in about the order in which
+/// a backward pass finds them. Each begins on a cache line.
+struct GradientLayout {
+  std::vector<ranks::ElementRange> gradients = {};  ///< with what fills up the line
+  std::vector<Index> sizes = {};
+  std::vector<Index> ends = {};  ///< of buckets
+  Index elements = 0;
+};
+template <class T>
+GradientLayout gradient_layout(std::span<const Slot<T>> slots);
+
 template <class T>
 class LeafSteps {
  public:
-  using RunLeaf = std::function<Found<T>(const Batch<T>& leaf, const Key& key)>;
+  using RunLeaf =
+      std::function<Found<T>(const Batch<T>& leaf, const Key& key, const GradientRoom<T>& room)>;
 
   /// Its findings are valid until the next one. Throws `bad_environment` where ranks have different
   /// weights, batches or kernels.
@@ -53,7 +67,13 @@ class LeafSteps {
   void forget() { has_agreed_ = false; }
 
  private:
+  void add_buffers(const LeafTask<T>& task, Index leaves, double divisor);
+
+  GradientLayout layout_;
   ranks::LeafSum<T> sum_;
+  std::vector<std::vector<T>> leaf_buffers_;  ///< of the rank's leaves
+  std::vector<double> leaf_shares_;
+  ranks::LeafSum<T> buffer_sum_;
   StepFindings<T> findings_;
   bool has_agreed_ = false;
 };

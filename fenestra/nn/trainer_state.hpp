@@ -60,8 +60,11 @@ struct TrainerCore<T>::State {
   std::vector<Slot<T>> slots() const;
 
   detail::BatchView<T> view(const Batch<T>& batch, Tensor<T>& numbers) const;
-  /// What a step of the batch finds, valid until the next one.
-  detail::Found<T> find(const std::vector<Slot<T>>& all, const Batch<T>& batch, const Key& key);
+  /// What a step of a batch or leaf finds, valid until the next one.
+  detail::Found<T> find(const std::vector<Slot<T>>& all,
+                        const Batch<T>& batch,
+                        const Key& key,
+                        const detail::GradientRoom<T>& room);
   /// What this rank needs of a loader, to train and to evaluate; empty: everything.
   SharePredicate share_of_samples() const;
   SharePredicate share_of_batches(const Loader<T>& loader) const;
