@@ -2,11 +2,20 @@
 // gradients.cpp. Not installed.
 #pragma once
 
+#include <fenestra/base/error.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 
 #include <span>
+#include <vector>
 
 namespace fenestra::nn::detail {
+
+/// Elements per range, as for the optimisers.
+inline constexpr Index kGradientBlock = 16384;
+
+/// The sums of the squares of every block of a gradient, in double.
+template <KernelScalar T>
+std::vector<double> squares_of_blocks(std::span<const T> gradient);
 
 /// The root of the sum of the squares of all elements, computed in double.
 template <KernelScalar T>

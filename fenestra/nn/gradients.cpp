@@ -12,8 +12,7 @@ namespace fenestra::nn {
 
 namespace {
 
-// Elements per range, as for the optimisers.
-constexpr Index kRange = 16384;
+constexpr Index kRange = detail::kGradientBlock;
 
 void require_limit(double limit) {
   if (!(std::isfinite(limit) && limit > 0)) {
@@ -45,18 +44,22 @@ std::vector<std::span<T>> writable(std::span<Tensor<T>> gradients) {
 namespace detail {
 
 template <KernelScalar T>
+std::vector<double> squares_of_blocks(std::span<const T> gradient) {
+  const auto size = static_cast<Index>(gradient.size());
+  std::vector<double> blocks(static_cast<std::size_t>((size + kRange - 1) / kRange));
+  fenestra::parallel_for(size, kRange, [&](Index begin, Index end) {
+    blocks[static_cast<std::size_t>(begin / kRange)] =
+        sum_of_squares(gradient.data() + begin, end - begin);
+  });
+  return blocks;
+}
+
+template <KernelScalar T>
 double norm_of(std::span<const std::span<T>> gradients) {
   double total = 0;
-  std::vector<double> parts;
   for (const std::span<T>& gradient : gradients) {
-    const T* const x = gradient.data();
-    const auto size = static_cast<Index>(gradient.size());
-    parts.assign(static_cast<std::size_t>((size + kRange - 1) / kRange), 0.0);
-    fenestra::parallel_for(size, kRange, [&](Index begin, Index end) {
-      parts[static_cast<std::size_t>(begin / kRange)] = sum_of_squares(x + begin, end - begin);
-    });
-    for (const double part : parts) {
-      total += part;
+    for (const double block : squares_of_blocks<T>(gradient)) {
+      total += block;
     }
   }
   return std::sqrt(total);
@@ -82,6 +85,8 @@ void clamp_elements(std::span<const std::span<T>> gradients, double limit) {
   }
 }
 
+template std::vector<double> squares_of_blocks(std::span<const float>);
+template std::vector<double> squares_of_blocks(std::span<const double>);
 template double norm_of(std::span<const std::span<float>>);
 template double norm_of(std::span<const std::span<double>>);
 template void limit_norm(std::span<const std::span<float>>, double, double);

@@ -3,6 +3,7 @@
 #include <fenestra/base/version.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/nn/checksum.hpp>
+#include <fenestra/nn/gradient_spans.hpp>
 #include <fenestra/nn/leaf_step.hpp>
 
 #include <algorithm>
@@ -216,6 +217,9 @@ GradientLayout gradient_layout(std::span<const Slot<T>> slots) {
     layout.elements += (size + kLine - 1) / kLine * kLine;
     layout.gradients.push_back({begin, layout.elements});
     layout.sizes.push_back(size);
+    for (Index cut = 0; cut < size; cut += kGradientBlock) {
+      layout.cuts.push_back(begin + cut);
+    }
     if (layout.elements - (layout.ends.empty() ? 0 : layout.ends.back()) >= kBucket) {
       layout.ends.push_back(layout.elements);
     }
@@ -226,6 +230,27 @@ GradientLayout gradient_layout(std::span<const Slot<T>> slots) {
   std::reverse(layout.gradients.begin(), layout.gradients.end());
   std::reverse(layout.sizes.begin(), layout.sizes.end());
   return layout;
+}
+
+std::vector<GradientPiece> rank_pieces(const GradientLayout& layout, int rank, int ranks) {
+  std::vector<GradientPiece> pieces;
+  // Gradients lie in the vector from the last one to the first.
+  std::size_t gradient = layout.gradients.size();
+  for (const ranks::ElementRange& slice : ranks::slices_of(layout.ends, layout.cuts, rank, ranks)) {
+    while (gradient > 0 && layout.gradients[gradient - 1].begin < slice.end) {
+      const Index first = layout.gradients[gradient - 1].begin;
+      const Index begin = std::max(slice.begin, first);
+      const Index end = std::min(slice.end, first + layout.sizes[gradient - 1]);
+      if (begin < end) {
+        pieces.push_back({gradient - 1, begin - first, end - begin, begin});
+      }
+      if (layout.gradients[gradient - 1].end > slice.end) {
+        break;
+      }
+      --gradient;
+    }
+  }
+  return pieces;
 }
 
 /// What buffers become: the mean over the leaves. They are few, and go when all leaves are done.
@@ -299,15 +324,17 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
   sum_.start({.leaves = cut.leaves,
               .elements = layout_.elements,
               .ends = layout_.ends,
+              .cuts = task.is_sliced ? layout_.cuts : std::vector<Index>(),
               .divisor = divisor,
+              .gathers = !task.is_sliced,
               .communicator = task.communicator,
               .channel = 1});
   for (Index leaf = own.begin; leaf < own.end; ++leaf) {
     const Key key =
         leaf == 0 ? task.key : task.key.fold("leaf").fold(static_cast<std::uint64_t>(leaf));
-    const double share = cut.count(leaf) == cut.size ? 1
-                                                     : static_cast<double>(cut.count(leaf)) /
-                                                           static_cast<double>(cut.size);
+    const double share = cut.count(leaf) == cut.size
+                             ? 1
+                             : static_cast<double>(cut.count(leaf)) / static_cast<double>(cut.size);
     T* const memory = sum_.begin_leaf(leaf, static_cast<T>(share));
     GradientRoom<T> room;
     for (const ranks::ElementRange& range : layout_.gradients) {
@@ -343,12 +370,30 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
   findings_.buffers.assign(with_leaves->buffers.begin(), with_leaves->buffers.end());
   add_buffers(task, cut.leaves, divisor);
   T* const sum = sum_.finish().data();
-  for (std::size_t i = 0; i < layout_.gradients.size(); ++i) {
-    found.gradients.emplace_back(sum + layout_.gradients[i].begin,
-                                 static_cast<std::size_t>(layout_.sizes[i]));
+  if (task.is_sliced) {
+    for (const GradientPiece& piece : rank_pieces(layout_, rank, ranks)) {
+      found.gradients.emplace_back(sum + piece.place, static_cast<std::size_t>(piece.size));
+    }
+  } else {
+    found.gradients = whole_gradients(sum);
   }
   found.findings = &findings_;
   return found;
+}
+
+template <class T>
+std::vector<std::span<T>> LeafSteps<T>::whole_gradients(T* vector) const {
+  std::vector<std::span<T>> gradients;
+  for (std::size_t i = 0; i < layout_.gradients.size(); ++i) {
+    gradients.emplace_back(vector + layout_.gradients[i].begin,
+                           static_cast<std::size_t>(layout_.sizes[i]));
+  }
+  return gradients;
+}
+
+template <class T>
+std::vector<std::span<T>> LeafSteps<T>::gather() {
+  return whole_gradients(sum_.gather().data());
 }
 
 template GradientLayout gradient_layout(std::span<const Slot<float>>);

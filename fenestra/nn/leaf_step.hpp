@@ -19,7 +19,8 @@ namespace fenestra::nn::detail {
 template <class T>
 struct Found {
   StepFindings<T>* findings = nullptr;
-  std::vector<std::span<T>> gradients = {};  ///< of a batch, in the order of the trained slots
+  /// Of a batch: in the order of the trained slots, or of the rank's pieces of them.
+  std::vector<std::span<T>> gradients = {};
   double loss = 0;
   Index labels = 0;
   Index correct = 0;
@@ -34,6 +35,9 @@ struct LeafTask {
   std::span<const Slot<T>> slots = {};
   Index step = 0;  ///< its number
   Key key;         ///< of the masks
+  /// Whether a rank needs the sum of its slices only (rank_pieces), and others are to have what it
+  /// makes of them.
+  bool is_sliced = false;
 };
 
 /// The samples [begin, end) of a batch that a rank computes.
@@ -49,10 +53,22 @@ struct GradientLayout {
   std::vector<ranks::ElementRange> gradients = {};  ///< with what fills up the line
   std::vector<Index> sizes = {};
   std::vector<Index> ends = {};  ///< of buckets
+  std::vector<Index> cuts = {};  ///< where slices begin: at blocks of gradients
   Index elements = 0;
 };
 template <class T>
 GradientLayout gradient_layout(std::span<const Slot<T>> slots);
+
+/// A part of a gradient, of whole blocks of kGradientBlock elements but for the last one: sums over
+/// blocks are then those of the whole gradient.
+struct GradientPiece {
+  std::size_t gradient = 0;
+  Index begin = 0;  ///< in the gradient
+  Index size = 0;
+  Index place = 0;  ///< in the vector of the layout
+};
+/// What a rank adds up, in the order of the vector.
+std::vector<GradientPiece> rank_pieces(const GradientLayout& layout, int rank, int ranks);
 
 template <class T>
 class LeafSteps {
@@ -63,10 +79,15 @@ class LeafSteps {
   /// Its findings are valid until the next one. Throws `bad_environment` where ranks have different
   /// weights, batches or kernels.
   Found<T> run(const Batch<T>& batch, const LeafTask<T>& task, const RunLeaf& run_leaf);
+  /// After a step in slices: what ranks have written into their gradients, from all of them, in the
+  /// order of the trained slots.
+  std::vector<std::span<T>> gather();
+  const GradientLayout& layout() const { return layout_; }
   /// The weights were changed from outside: ranks look again whether they have the same ones.
   void forget() { has_agreed_ = false; }
 
  private:
+  std::vector<std::span<T>> whole_gradients(T* vector) const;
   void add_buffers(const LeafTask<T>& task, Index leaves, double divisor);
 
   GradientLayout layout_;

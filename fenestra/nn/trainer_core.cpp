@@ -322,7 +322,8 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
        .communicator = s.options.communicator.get(),
        .slots = all,
        .step = s.steps,
-       .key = key},
+       .key = key,
+       .is_sliced = s.is_sliced()},
       [&](const Batch<T>& leaf, const Key& leaf_key, const detail::GradientRoom<T>& room) {
         return s.find(all, leaf, leaf_key, room);
       });
@@ -335,23 +336,33 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
     detail::clamp_elements<T>(found.gradients, s.options.clip_value);
   }
   if (s.options.clip_norm > 0) {
-    result.gradient_norm = detail::norm_of<T>(found.gradients);
+    result.gradient_norm =
+        s.is_sliced() ? detail::norm_of_pieces<T>(
+                            s.leaf_steps.layout(), found.gradients, *s.options.communicator)
+                      : detail::norm_of<T>(found.gradients);
     detail::limit_norm<T>(found.gradients, result.gradient_norm, s.options.clip_norm);
   }
   std::vector<Tensor<T>*> parameters;
-  std::vector<Tensor<T>> gradients;
   for (const Slot<T>& slot : all) {
     if (slot.trained) {
       parameters.push_back(&slot.value->plain());
-      const std::span<T> gradient = found.gradients[gradients.size()];
-      gradients.push_back(Tensor<T>::view(gradient.data(), slot.value->shape()));
     }
   }
   if (s.average) {
     s.average->prepare(parameters);
   }
   s.optimiser.set_rate(result.rate);
-  s.optimiser.step(std::span<Tensor<T>* const>(parameters), std::span<const Tensor<T>>(gradients));
+  if (s.is_sliced()) {
+    detail::step_in_pieces<T>(
+        s.optimiser, parameters, found, s.leaf_steps, *s.options.communicator);
+  } else {
+    std::vector<Tensor<T>> gradients;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      gradients.push_back(Tensor<T>::view(found.gradients[i].data(), parameters[i]->shape()));
+    }
+    s.optimiser.step(std::span<Tensor<T>* const>(parameters),
+                     std::span<const Tensor<T>>(gradients));
+  }
   // From here on nothing throws.
   const std::span<Tensor<T>> buffers = findings.buffer_values();
   for (std::size_t i = 0; i < buffers.size(); ++i) {

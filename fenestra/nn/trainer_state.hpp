@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/nn/leaf_step.hpp>
+#include <fenestra/nn/sliced_optimiser.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
@@ -69,6 +70,8 @@ struct TrainerCore<T>::State {
   SharePredicate share_of_samples() const;
   SharePredicate share_of_batches(const Loader<T>& loader) const;
   bool has_ranks() const { return options.communicator && options.communicator->size() > 1; }
+  /// Whether ranks share the optimiser's work and state.
+  bool is_sliced() const { return has_ranks() && detail::is_elementwise(optimiser); }
   /// Whether this is the rank that writes files.
   bool writes() const { return !options.communicator || options.communicator->rank() == 0; }
   Tensor<T> infer(const std::vector<Slot<T>>& all, const Tensor<T>& x);

@@ -37,7 +37,50 @@ std::span<std::byte> room_in(T* x, ElementRange range) {
 
 bool is_power_of_two(Index n) { return std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
+/// Which slice is a rank's: by halves the one that is left in the end, where the first bit of the
+/// rank decides first; and the same one otherwise, since an optimiser keeps what belongs to it.
+int slice_number(int rank, int ranks) {
+  if (!is_power_of_two(ranks)) {
+    return rank;
+  }
+  int slice = 0;
+  for (int bit = 1; bit < ranks; bit *= 2) {
+    slice = 2 * slice + ((rank & bit) != 0 ? 1 : 0);
+  }
+  return slice;
+}
+
+/// Where slices begin and end.
+std::vector<Index> bounds_of(ElementRange range, std::span<const Index> cuts, int ranks) {
+  std::vector<Index> bounds{range.begin};
+  for (int i = 1; i < ranks; ++i) {
+    Index bound = range.begin + range.size() / ranks * i + range.size() % ranks * i / ranks;
+    if (!cuts.empty()) {
+      const auto next = std::lower_bound(cuts.begin(), cuts.end(), bound);
+      bound = next == cuts.end() ? range.end : std::min(*next, range.end);
+    }
+    bounds.push_back(bound);
+  }
+  bounds.push_back(range.end);
+  return bounds;
+}
+
 }  // namespace
+
+std::vector<ElementRange> slices_of(std::span<const Index> ends,
+                                    std::span<const Index> cuts,
+                                    int rank,
+                                    int ranks) {
+  std::vector<ElementRange> slices;
+  const auto number = static_cast<std::size_t>(slice_number(rank, ranks));
+  Index begin = 0;
+  for (const Index end : ends) {
+    const std::vector<Index> bounds = bounds_of({begin, end}, cuts, ranks);
+    slices.push_back({bounds[number], bounds[number + 1]});
+    begin = end;
+  }
+  return slices;
+}
 
 bool adds_by_halves(int ranks, Index leaves) {
   return ranks > kFewRanks && is_power_of_two(ranks) && leaves % ranks == 0 &&
@@ -50,18 +93,9 @@ ElementRange BucketSum<T>::slices(int begin, int end) const {
 }
 
 template <class T>
-void BucketSum<T>::find_slices() {
-  const Index size = task_.range.size();
-  bounds_.assign(1, task_.range.begin);
-  for (int i = 1; i < ranks_; ++i) {
-    Index bound = task_.range.begin + size / ranks_ * i + size % ranks_ * i / ranks_;
-    if (!task_.cuts.empty()) {
-      const auto next = std::lower_bound(task_.cuts.begin(), task_.cuts.end(), bound);
-      bound = next == task_.cuts.end() ? task_.range.end : std::min(*next, task_.range.end);
-    }
-    bounds_.push_back(bound);
-  }
-  bounds_.push_back(task_.range.end);
+ElementRange BucketSum<T>::slice_of(int rank) const {
+  const int slice = slice_number(rank, ranks_);
+  return slices(slice, slice + 1);
 }
 
 template <class T>
@@ -71,21 +105,12 @@ void BucketSum<T>::start(BucketTask<T> task, bool gathers) {
   rank_ = task_.communicator->rank();
   ranks_ = task_.communicator->size();
   by_halves_ = adds_by_halves(ranks_, task_.leaves);
-  find_slices();
+  bounds_ = bounds_of(task_.range, task_.cuts, ranks_);
+  slice_ = slice_of(rank_);
   first_ = 0;
   end_ = ranks_;
   round_ = 0;
   phase_ = Phase::scatter;
-  if (by_halves_) {
-    // Which slice is left in the end: the bits of the rank, the first one decides first.
-    int slice = 0;
-    for (int bit = 1; bit < ranks_; bit *= 2) {
-      slice = 2 * slice + ((rank_ & bit) != 0 ? 1 : 0);
-    }
-    slice_ = slices(slice, slice + 1);
-  } else {
-    slice_ = slices(rank_, rank_ + 1);
-  }
   start_round();
 }
 
@@ -120,7 +145,7 @@ void BucketSum<T>::start_direct_scatter() {
         receives.push_back({rank, room_in(next, {0, size})});
       }
     }
-    const ElementRange theirs = slices(rank, rank + 1);
+    const ElementRange theirs = slice_of(rank);
     for (const T* node : task_.nodes) {
       if (theirs.size() > 0) {
         sends.push_back({rank, bytes_of(node, theirs)});
@@ -159,7 +184,7 @@ void BucketSum<T>::start_direct_gather() {
   std::vector<Outgoing> sends;
   std::vector<Incoming> receives;
   for (int rank = 0; rank < ranks_; ++rank) {
-    const ElementRange theirs = slices(rank, rank + 1);
+    const ElementRange theirs = slice_of(rank);
     if (rank != rank_ && slice_.size() > 0) {
       sends.push_back({rank, bytes_of(task_.result, slice_)});
     }
@@ -196,8 +221,7 @@ void BucketSum<T>::start_doubling() {
   const int count = end_ - first_;
   const bool is_low = (rank_ & (1 << round_)) == 0;
   const ElementRange own = slices(first_, end_);
-  const ElementRange theirs =
-      is_low ? slices(end_, end_ + count) : slices(first_ - count, first_);
+  const ElementRange theirs = is_low ? slices(end_, end_ + count) : slices(first_ - count, first_);
   (is_low ? end_ : first_) += is_low ? count : -count;
   std::vector<Outgoing> sends;
   std::vector<Incoming> receives;

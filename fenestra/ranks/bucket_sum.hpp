@@ -27,6 +27,13 @@ struct ElementRange {
   friend bool operator==(const ElementRange&, const ElementRange&) = default;
 };
 
+/// What of a vector with these buckets a rank adds up, a slice of each bucket: even ones, but that
+/// they begin at the next of the cuts where there are some.
+std::vector<ElementRange> slices_of(std::span<const Index> ends,
+                                    std::span<const Index> cuts,
+                                    int rank,
+                                    int ranks);
+
 /// What a rank has of a bucket, and where its sum goes. Memory is of whole vectors.
 template <class T>
 struct BucketTask {
@@ -51,8 +58,6 @@ class BucketSum {
   /// Whether it is done; never waits.
   bool poll();
   void wait();
-  /// The slice that this rank adds up.
-  ElementRange slice() const { return slice_; }
   /// Sends what is in the slice of the result to all ranks; after a sum that did not.
   void start_gather();
 
@@ -60,7 +65,7 @@ class BucketSum {
   enum class Phase { idle, scatter, gather };
 
   ElementRange slices(int begin, int end) const;
-  void find_slices();
+  ElementRange slice_of(int rank) const;
   void start_round();
   /// After a round; false where it was the last one.
   bool finish_round();
@@ -77,10 +82,10 @@ class BucketSum {
   bool gathers_ = true;
   bool by_halves_ = false;
   Phase phase_ = Phase::idle;
-  int round_ = 0;                ///< by halves: the bit in which partners differ
-  int first_ = 0;                ///< of the slices that this rank has, by halves
+  int round_ = 0;  ///< by halves: the bit in which partners differ
+  int first_ = 0;  ///< of the slices that this rank has, by halves
   int end_ = 0;
-  std::vector<Index> bounds_;    ///< of slices, one more than there are
+  std::vector<Index> bounds_;  ///< of slices, one more than there are
   ElementRange slice_;
   std::vector<T> received_;
   std::vector<std::vector<TreeNode>> nodes_;  ///< of all ranks

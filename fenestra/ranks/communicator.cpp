@@ -77,7 +77,10 @@ struct World {
 class ThreadExchange : public Exchange {
  public:
   ThreadExchange(World& world, int rank, std::span<const Incoming> receives, int channel)
-      : world_(world), rank_(rank), channel_(channel), receives_(receives.begin(), receives.end()) {}
+      : world_(world),
+        rank_(rank),
+        channel_(channel),
+        receives_(receives.begin(), receives.end()) {}
 
   bool poll() override {
     const std::lock_guard lock(world_.mutex);

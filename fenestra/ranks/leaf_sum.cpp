@@ -182,18 +182,6 @@ std::span<T> LeafSum<T>::finish() {
 }
 
 template <class T>
-std::vector<ElementRange> LeafSum<T>::slices() const {
-  if (is_alone()) {
-    return {{0, task_.elements}};
-  }
-  std::vector<ElementRange> all;
-  for (const BucketSum<T>& bucket : buckets_) {
-    all.push_back(bucket.slice());
-  }
-  return all;
-}
-
-template <class T>
 std::span<T> LeafSum<T>::gather() {
   for (BucketSum<T>& bucket : buckets_) {
     bucket.start_gather();

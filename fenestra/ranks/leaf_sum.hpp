@@ -24,13 +24,13 @@ namespace fenestra::ranks {
 /// What is to be added; on all ranks the same but for the communicator.
 struct LeafSumTask {
   Index leaves = 1;
-  Index elements = 0;              ///< of a vector
-  std::vector<Index> ends = {};    ///< of the buckets, rising, the last one `elements`; none: one
-  std::vector<Index> cuts = {};    ///< where slices may begin, rising; none: anywhere
-  double divisor = 1;              ///< of the sum
-  bool gathers = true;             ///< whether every rank gets all of the sum, or its slices only
+  Index elements = 0;            ///< of a vector
+  std::vector<Index> ends = {};  ///< of the buckets, rising, the last one `elements`; none: one
+  std::vector<Index> cuts = {};  ///< where slices may begin, rising; none: anywhere
+  double divisor = 1;            ///< of the sum
+  bool gathers = true;           ///< whether every rank gets all of the sum, or its slices only
   Communicator* communicator = nullptr;  ///< null: one rank
-  int channel = 0;                 ///< of the first bucket; the others follow
+  int channel = 0;                       ///< of the first bucket; the others follow
 };
 
 template <class T>
@@ -46,10 +46,9 @@ class LeafSum {
   void end_leaf();
   /// Goes on with what was sent; never waits.
   void poll();
-  /// The sum, on every rank the same; without `gathers` only the slices of this rank are it.
+  /// The sum, on every rank the same; without `gathers` only the slices of this rank (slices_of)
+  /// are it.
   std::span<T> finish();
-  /// What of the sum this rank was the one to add, in order.
-  std::vector<ElementRange> slices() const;
   /// After a sum without `gathers`: what the ranks have made of their slices, to all of them.
   std::span<T> gather();
 
@@ -74,7 +73,7 @@ class LeafSum {
   int ranks_ = 1;
   LeafRange own_;
   std::optional<TreeSum<T*, Join>> tree_;
-  std::vector<T*> chain_;          ///< the leaf, and the nodes that it is added to, one after the other
+  std::vector<T*> chain_;  ///< the leaf, and the nodes that it is added to, one after the other
   T weight_ = 1;
   bool is_last_ = false;
   std::vector<T*> freed_;
@@ -82,7 +81,7 @@ class LeafSum {
   std::vector<Memory> memory_;
   std::vector<T*> free_;
   std::vector<BucketSum<T>> buckets_;
-  std::vector<Index> missing_;     ///< elements of each bucket
+  std::vector<Index> missing_;  ///< elements of each bucket
   T* result_ = nullptr;
 };
 

@@ -77,31 +77,33 @@ TEST(LeafSum, HasTheBitsOfTheTreeOnAnyNumberOfRanks) {
 }
 
 TEST(LeafSum, SlicesAreAllElementsOnceAndBeginAtCuts) {
-  // By halves, and directly.
-  for (const int ranks : {3, 8}) {
+  // Directly, by halves, and directly where others would go by halves: for 7 leaves.
+  for (const auto& [ranks, leaves] : {std::pair<int, Index>{3, 8}, {8, 8}, {8, 7}}) {
     std::vector<std::vector<ElementRange>> slices(static_cast<std::size_t>(ranks));
     std::atomic<int> wrong = 0;
-    run_ranks(ranks, [&](const CommunicatorPtr& communicator) {
+    run_ranks(ranks, [&, ranks = ranks, leaves = leaves](const CommunicatorPtr& communicator) {
       LeafSum<float> sum;
       const std::span<float> part = sum_on(sum,
-                                           {.leaves = 8,
+                                           {.leaves = leaves,
                                             .elements = kElements,
                                             .ends = {20, kElements},
                                             .cuts = {0, 5, 16, 20, 30},
                                             .gathers = false,
                                             .communicator = communicator.get()});
       auto& own = slices[static_cast<std::size_t>(communicator->rank())];
-      own = sum.slices();
+      const Index ends[] = {20, kElements};
+      const Index cuts[] = {0, 5, 16, 20, 30};
+      own = slices_of(ends, cuts, communicator->rank(), ranks);
       for (const ElementRange& range : own) {
         for (Index i = range.begin; i < range.end; ++i) {
           float& x = part[static_cast<std::size_t>(i)];
-          wrong += x != sum_of(0, 8, i) ? 1 : 0;
+          wrong += x != sum_of(0, leaves, i) ? 1 : 0;
           x = -x;
         }
       }
       const std::span<float> all = sum.gather();
       for (Index i = 0; i < kElements; ++i) {
-        wrong += all[static_cast<std::size_t>(i)] != -sum_of(0, 8, i) ? 1 : 0;
+        wrong += all[static_cast<std::size_t>(i)] != -sum_of(0, leaves, i) ? 1 : 0;
       }
     });
     EXPECT_EQ(wrong, 0) << ranks << " ranks";
