@@ -114,8 +114,10 @@ int launch(const LaunchOptions& options) {
     if (was_told != 0) {
       return was_interrupted;
     }
-    if (code == fine || code == law_broken || code == bad_usage || code == was_interrupted ||
-        restart == options.restarts) {
+    // What was said wrongly is wrong the next time, too.
+    const bool is_final = code == fine || code == law_broken || code == bad_usage ||
+                          code == bad_input || code == was_interrupted;
+    if (is_final || restart == options.restarts) {
       return code;
     }
     processes = options.fewer ? std::max(1, processes - 1) : processes;

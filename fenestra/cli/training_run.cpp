@@ -198,11 +198,17 @@ void TrainingRun::save() {
   trainer_.save(plan_.files.checkpoint);
 }
 
+bool TrainingRun::wants_checkpoint() {
+  const ranks::CommunicatorPtr& communicator = plan_.trainer.communicator;
+  const bool wants = is_first() && watch_->wants_checkpoint();
+  return communicator ? ranks::any(*communicator, wants) : wants;
+}
+
 bool TrainingRun::fit() {
   if (trainer_.cursor().epoch < plan_.epochs) {
     const auto on_step = [&](const nn::StepResult& step) {
       watch_->step(step);
-      if (watch_->wants_checkpoint()) {
+      if (wants_checkpoint()) {
         watch_->timed(&TrainCosts::checkpoints, [&] { save(); });
       }
     };
@@ -230,7 +236,9 @@ bool TrainingRun::fit() {
                     std::to_string(trainer_.steps()) + "\n  fix: a smaller " + plan_.rate_option +
                     ", or --clip 1; the last checkpoint is " + plan_.files.checkpoint.string());
   }
-  if (!interrupted && result_.end != nn::FitEnd::stopped) {
+  // Several ranks were stopped together or not at all.
+  const bool is_told = interrupted && plan_.trainer.communicator == nullptr;
+  if (!is_told && result_.end != nn::FitEnd::stopped) {
     return true;
   }
   save();
@@ -252,10 +260,22 @@ bool TrainingRun::fit() {
 
 ExitCode TrainingRun::follow() {
   if (trainer_.cursor().epoch < plan_.epochs) {
-    result_ =
-        trainer_.fit(loader_,
-                     plan_.epochs,
-                     {.validation = &held_out_, .patience = plan_.patience, .stop = &interrupted});
+    // The first rank saves what all of them have.
+    const auto on_step = [&](const nn::StepResult&) {
+      if (wants_checkpoint()) {
+        save();
+      }
+    };
+    result_ = trainer_.fit(loader_,
+                           plan_.epochs,
+                           {.validation = &held_out_,
+                            .patience = plan_.patience,
+                            .stop = &interrupted,
+                            .on_step = on_step,
+                            .on_epoch = [&](const nn::EpochResult&) { save(); }});
+  }
+  if (result_.end == nn::FitEnd::stopped) {
+    save();
   }
   return result_.end == nn::FitEnd::diverged  ? bad_input
          : result_.end == nn::FitEnd::stopped ? was_interrupted

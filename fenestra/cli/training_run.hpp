@@ -121,6 +121,8 @@ class TrainingRun {
 
  private:
   void save();
+  /// Whether it is time for one, on all ranks alike.
+  bool wants_checkpoint();
   bool stopped_early() const { return result_.end == nn::FitEnd::patience; }
 
   TrainingPlan plan_;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace fenestra::graph {
@@ -88,6 +89,33 @@ Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
     }
   }
   make_calls();
+  find_results();
+}
+
+template <class T>
+void Execution<T>::find_results() {
+  const std::vector<Step>& steps = plan_->steps();
+  results_after_.resize(steps.size());
+  // A step may write over what another one left in an output's memory: the last one completes it.
+  std::vector<std::optional<std::size_t>> last(outputs_.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (const Place& place = plan_->result(steps[i].node); place.kind == Place::Kind::output) {
+      last[static_cast<std::size_t>(place.index)] = i;
+    }
+  }
+  for (const PieceLoop& loop : plan_->loops()) {
+    for (std::optional<std::size_t>& step : last) {
+      if (step && *step >= loop.first && *step < loop.end) {
+        step = loop.end - 1;
+      }
+    }
+  }
+  std::size_t result = 0;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (plan_->graph().outputs()[i].overwrites == kNoNode) {
+      (last[i] ? results_after_[*last[i]] : copied_results_).push_back(result++);
+    }
+  }
 }
 
 template <class T>
@@ -293,7 +321,8 @@ void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) {
 template <class T>
 void Execution<T>::run(std::span<const void* const> arguments,
                        std::span<void* const> outputs,
-                       std::span<double> seconds) {
+                       std::span<double> seconds,
+                       const AfterStep& after) {
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     bind(arguments_[i], arguments[i]);
   }
@@ -309,14 +338,20 @@ void Execution<T>::run(std::span<const void* const> arguments,
       run_loop(loop, seconds);
       i = plan_->loops()[loop++].end - 1;
       watch = {};
-      continue;
+    } else {
+      steps[i].kernel->run(calls_[i]);
+      if (!seconds.empty()) {
+        seconds[i] = watch.seconds();
+      }
     }
-    steps[i].kernel->run(calls_[i]);
-    if (!seconds.empty()) {
-      seconds[i] = watch.seconds();
+    if (after) {
+      after(results_after_[i]);
     }
   }
   copy_outputs(outputs);
+  if (after) {
+    after(copied_results_);
+  }
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/graph/plan.hpp>
+#include <fenestra/graph/program.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cstddef>
@@ -18,10 +19,11 @@ class Execution {
   Execution(std::shared_ptr<const Plan> plan, std::byte* arena);
   /// One pointer for each thing given and for each output; those of overwriting outputs are not
   /// read. `seconds`, one for each step or none at all, receives how long each took; steps that ran
-  /// in several workers count their mean.
+  /// in several workers count their mean. `after` may be empty.
   void run(std::span<const void* const> arguments,
            std::span<void* const> outputs,
-           std::span<double> seconds = {});
+           std::span<double> seconds,
+           const AfterStep& after);
   const Plan* plan() const { return plan_.get(); }
 
  private:
@@ -59,6 +61,7 @@ class Execution {
   };
 
   void make_calls();
+  void find_results();
   void make_loop(const PieceLoop& loop, std::size_t tensor, std::size_t selection);
   void bind(Binding& binding, const void* pointer) noexcept;
   void run_loop(std::size_t number, std::span<double> seconds);
@@ -80,6 +83,8 @@ class Execution {
   std::vector<Binding> arguments_;
   std::vector<Binding> outputs_;
   std::vector<Loop> loops_;
+  std::vector<std::vector<std::size_t>> results_after_;  ///< that each step completes
+  std::vector<std::size_t> copied_results_;              ///< complete when all steps have run
 };
 
 extern template class Execution<float>;

@@ -247,11 +247,9 @@ std::string Program<T>::explain(ProgramForm form,
 }
 
 template <class T>
-void Program<T>::execute(ProgramForm form,
-                         Context<T>& context,
-                         std::span<const RunArgument> arguments,
-                         std::span<Tensor<T>> results,
-                         std::span<double> seconds) const {
+void Program<T>::bind(ProgramForm form,
+                      Context<T>& context,
+                      std::span<const RunArgument> arguments) const {
   const graph::Plan& plan = this->plan(form);
   const graph::Graph& graph = plan.graph();
   const auto& execution = context.executions_[static_cast<std::size_t>(form)];
@@ -291,18 +289,33 @@ void Program<T>::execute(ProgramForm form,
       require(requirement, node, context.arguments_[at]);
     }
   }
+  for (const graph::Output& output : graph.outputs()) {
+    if (output.overwrites == graph::kNoNode) {
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(plan.result(output.overwrites).index);
+    if (!arguments[at].is_writable()) {
+      throw_given(form,
+                  graph.node(output.overwrites),
+                  at,
+                  ErrorCode::foreign_variable,
+                  "a constant that the program overwrites");
+    }
+    context.arguments_[at] = arguments[at].mutable_data();
+  }
+}
+
+template <class T>
+void Program<T>::execute(ProgramForm form,
+                         Context<T>& context,
+                         std::span<const RunArgument> arguments,
+                         std::span<Tensor<T>> results,
+                         std::span<double> seconds) const {
+  bind(form, context, arguments);
+  const graph::Graph& graph = plan(form).graph();
   std::size_t next = 0;
   for (const graph::Output& output : graph.outputs()) {
     if (output.overwrites != graph::kNoNode) {
-      const auto at = static_cast<std::size_t>(plan.result(output.overwrites).index);
-      if (!arguments[at].is_writable()) {
-        throw_given(form,
-                    graph.node(output.overwrites),
-                    at,
-                    ErrorCode::foreign_variable,
-                    "a constant that the program overwrites");
-      }
-      context.arguments_[at] = arguments[at].mutable_data();
       context.outputs_.push_back(nullptr);
       continue;
     }
@@ -316,7 +329,28 @@ void Program<T>::execute(ProgramForm form,
     }
     context.outputs_.push_back(results[next++].mutable_data());
   }
-  execution->run(context.arguments_, context.outputs_, seconds);
+  context.executions_[static_cast<std::size_t>(form)]->run(
+      context.arguments_, context.outputs_, seconds, {});
+}
+
+template <class T>
+void Program<T>::run(Context<T>& context,
+                     std::span<const RunArgument> arguments,
+                     std::span<T* const> results,
+                     const AfterStep& after) const {
+  bind(ProgramForm::run, context, arguments);
+  std::size_t next = 0;
+  for (const graph::Output& output : plan().graph().outputs()) {
+    const bool is_result = output.overwrites == graph::kNoNode;
+    if (is_result && next >= results.size()) {
+      throw Error(ErrorCode::shape_mismatch,
+                  "program run: memory for " + std::to_string(results.size()) +
+                      " results\n  fix: one for each of result_shapes()");
+    }
+    context.outputs_.push_back(is_result ? results[next++] : nullptr);
+  }
+  context.executions_[static_cast<std::size_t>(ProgramForm::run)]->run(
+      context.arguments_, context.outputs_, {}, after);
 }
 
 template <class T>

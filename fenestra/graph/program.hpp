@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,11 @@ struct CompileOptions {
   /// How operations are run together; none: each on its own.
   std::optional<graph::BatchTilingOptions> batch_tiling = graph::BatchTilingOptions{};
 };
+
+/// Called by the thread that runs a program, between its steps, with the numbers of the results
+/// that are complete since it was called before: to use them while the rest is computed, or to see
+/// to what else is under way. What it throws ends the run.
+using AfterStep = std::function<void(std::span<const std::size_t> results)>;
 
 /// A tensor that a run reads, or also writes where it was given as a variable.
 class RunArgument {
@@ -163,6 +169,12 @@ class FENESTRA_API Program {
            std::span<Tensor<T>> results) const {
     execute(ProgramForm::run, context, arguments, results);
   }
+  /// The same into the caller's memory: for every result room for its elements, on a cache line
+  /// (kAlignment).
+  void run(Context<T>& context,
+           std::span<const RunArgument> arguments,
+           std::span<T* const> results,
+           const AfterStep& after = {}) const;
   void vjp(Context<T>& context,
            std::span<const RunArgument> arguments,
            std::span<Tensor<T>> results) const {
@@ -224,6 +236,8 @@ class FENESTRA_API Program {
                std::span<const RunArgument> arguments,
                std::span<Tensor<T>> results,
                std::span<double> seconds) const;
+  /// Checks what a run is given and notes where it lies.
+  void bind(ProgramForm form, Context<T>& context, std::span<const RunArgument> arguments) const;
   std::array<std::shared_ptr<const graph::Plan>, kProgramForms> plans_;
 };
 

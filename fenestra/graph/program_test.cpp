@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -288,6 +289,56 @@ TEST(Program, AnOutputMayBeAnInputAConstantOrNamedTwice) {
   EXPECT_EQ(results[2], exp(at));
   EXPECT_EQ(results[3], exp(at).reshaped({3, 1}));
   EXPECT_EQ(results[4], Tensor<double>({2}, 7.0));
+}
+
+TEST(Program, SaysWhichResultsAreCompleteAsItGoes) {
+  Builder<float> builder;
+  const auto x = builder.input({6, 3, 8, 8}, "x");
+  const auto w = builder.parameter({4, 3, 3, 3}, "w");
+  const auto y = relu(conv(x, w, {.padding = 1}));
+  const auto z = max_pool(y, {.kernel = 2});
+  builder.output(exp(exp(z)), "last");
+  builder.output(w, "w");
+  builder.output(y, "y");
+  builder.output(y, "y again");
+  builder.output(sum(y), "sum");
+  for (const bool in_pieces : {false, true}) {
+    CompileOptions options;
+    options.threads = 2;
+    if (!in_pieces) {
+      options.batch_tiling.reset();
+    }
+    const Program<float> program(builder.graph(), options);
+    Context<float> context(program);
+    const Tensor<float> at = sample_tensor<float>({6, 3, 8, 8}, 1);
+    const Tensor<float> by = sample_tensor<float>({4, 3, 3, 3}, 2);
+    const auto expected = program.run(context, at, by);
+    std::vector<Tensor<float>> results;
+    std::vector<float*> memory;
+    for (const Tensor<float>& tensor : expected) {
+      results.emplace_back(tensor.shape(), -1.0f);
+    }
+    for (Tensor<float>& tensor : results) {
+      memory.push_back(tensor.mutable_data());
+    }
+    std::vector<std::size_t> said;
+    std::size_t calls = 0;
+    const RunArgument arguments[] = {at, by};
+    program.run(context, arguments, memory, [&](std::span<const std::size_t> complete) {
+      ++calls;
+      for (const std::size_t result : complete) {
+        EXPECT_EQ(results[result], expected[result]);
+        said.push_back(result);
+      }
+    });
+    EXPECT_GT(calls, 2u);
+    // What the convolution gave is known before the end; what is copied comes there.
+    EXPECT_NE(said.front(), 0u);
+    std::sort(said.begin(), said.end());
+    EXPECT_EQ(said, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
+    memory.pop_back();
+    EXPECT_EQ(code_of([&] { program.run(context, arguments, memory); }), ErrorCode::shape_mismatch);
+  }
 }
 
 TEST(Program, IsMovableAndReusable) {

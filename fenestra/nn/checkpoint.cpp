@@ -146,18 +146,23 @@ void keep_previous(const std::filesystem::path& path) {
 template <KernelScalar T>
 void TrainerCore<T>::save(const std::filesystem::path& path) const {
   const State& s = *state_;
+  const std::vector<Slot<T>> all = s.slots();
+  io::TensorMap shared;
+  if (s.is_sliced()) {
+    shared = detail::gathered_state<T>(s.optimiser, all, *s.options.communicator);
+  }
   if (!s.writes()) {
     return;
   }
   io::TensorMap tensors;
   std::vector<std::string> names;
-  for (const Slot<T>& slot : s.slots()) {
+  for (const Slot<T>& slot : all) {
     tensors[slot.name] = slot.value->tensor();
     if (slot.trained) {
       names.push_back(slot.name);
     }
   }
-  for (auto& [name, tensor] : s.optimiser.state(names)) {
+  for (auto& [name, tensor] : s.is_sliced() ? shared : s.optimiser.state(names)) {
     tensors[kOptimiser + name] = tensor;
   }
   if (s.average && s.average->steps() > 0) {
@@ -304,6 +309,9 @@ std::filesystem::path TrainerCore<T>::resume(const std::filesystem::path& path) 
   }
   Optimiser<T> optimiser = Optimiser<T>::make(options.optimiser);
   optimiser.set_state(names, shapes, state);
+  if (s.has_ranks() && detail::is_elementwise(optimiser)) {
+    detail::set_pieces_of_state<T>(optimiser, all, state, *s.options.communicator);
+  }
   io::Metadata kept;
   for (const auto& [key, value] : metadata) {
     if (!key.starts_with(kPrefix)) {

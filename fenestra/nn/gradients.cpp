@@ -1,5 +1,6 @@
 // Clipping and averaging, compiled for float and double.
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/nn/gradient_spans.hpp>
 #include <fenestra/nn/gradients.hpp>
 #include <fenestra/nn/squares.hpp>
 
@@ -11,8 +12,7 @@ namespace fenestra::nn {
 
 namespace {
 
-// Elements per range, as for the optimisers.
-constexpr Index kRange = 16384;
+constexpr Index kRange = detail::kGradientBlock;
 
 void require_limit(double limit) {
   if (!(std::isfinite(limit) && limit > 0)) {
@@ -22,33 +22,88 @@ void require_limit(double limit) {
 }
 
 template <class T, class F>
-void for_each_range(Tensor<T>& x, const F& f) {
-  T* const data = x.mutable_data();
-  fenestra::parallel_for(x.size(), kRange, [&](Index begin, Index end) {
+void for_each_element(std::span<T> x, const F& f) {
+  fenestra::parallel_for(static_cast<Index>(x.size()), kRange, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      data[i] = f(data[i]);
+      x[static_cast<std::size_t>(i)] = f(x[static_cast<std::size_t>(i)]);
     }
   });
 }
 
+template <class T>
+std::vector<std::span<T>> writable(std::span<Tensor<T>> gradients) {
+  std::vector<std::span<T>> spans;
+  for (Tensor<T>& gradient : gradients) {
+    spans.push_back(gradient.mutable_values());
+  }
+  return spans;
+}
+
 }  // namespace
 
+namespace detail {
+
 template <KernelScalar T>
-double global_norm(std::span<const Tensor<T>> gradients) {
+std::vector<double> squares_of_blocks(std::span<const T> gradient) {
+  const auto size = static_cast<Index>(gradient.size());
+  std::vector<double> blocks(static_cast<std::size_t>((size + kRange - 1) / kRange));
+  fenestra::parallel_for(size, kRange, [&](Index begin, Index end) {
+    blocks[static_cast<std::size_t>(begin / kRange)] =
+        sum_of_squares(gradient.data() + begin, end - begin);
+  });
+  return blocks;
+}
+
+template <KernelScalar T>
+double norm_of(std::span<const std::span<T>> gradients) {
   double total = 0;
-  std::vector<double> parts;
-  for (const Tensor<T>& gradient : gradients) {
-    const T* const x = gradient.data();
-    parts.assign(static_cast<std::size_t>((gradient.size() + kRange - 1) / kRange), 0.0);
-    fenestra::parallel_for(gradient.size(), kRange, [&](Index begin, Index end) {
-      parts[static_cast<std::size_t>(begin / kRange)] =
-          detail::sum_of_squares(x + begin, end - begin);
-    });
-    for (const double part : parts) {
-      total += part;
+  for (const std::span<T>& gradient : gradients) {
+    for (const double block : squares_of_blocks<T>(gradient)) {
+      total += block;
     }
   }
   return std::sqrt(total);
+}
+
+template <KernelScalar T>
+void limit_norm(std::span<const std::span<T>> gradients, double norm, double limit) {
+  if (std::isfinite(norm) && norm > limit) {
+    const T factor = static_cast<T>(limit / norm);
+    for (const std::span<T>& gradient : gradients) {
+      for_each_element(gradient, [factor](T value) { return value * factor; });
+    }
+  }
+}
+
+template <KernelScalar T>
+void clamp_elements(std::span<const std::span<T>> gradients, double limit) {
+  const T largest = static_cast<T>(limit);
+  for (const std::span<T>& gradient : gradients) {
+    for_each_element(gradient, [largest](T value) {
+      return value > largest ? largest : value < -largest ? -largest : value;
+    });
+  }
+}
+
+template std::vector<double> squares_of_blocks(std::span<const float>);
+template std::vector<double> squares_of_blocks(std::span<const double>);
+template double norm_of(std::span<const std::span<float>>);
+template double norm_of(std::span<const std::span<double>>);
+template void limit_norm(std::span<const std::span<float>>, double, double);
+template void limit_norm(std::span<const std::span<double>>, double, double);
+template void clamp_elements(std::span<const std::span<float>>, double);
+template void clamp_elements(std::span<const std::span<double>>, double);
+
+}  // namespace detail
+
+template <KernelScalar T>
+double global_norm(std::span<const Tensor<T>> gradients) {
+  std::vector<std::span<T>> spans;
+  for (const Tensor<T>& gradient : gradients) {
+    // Only read.
+    spans.emplace_back(const_cast<T*>(gradient.data()), static_cast<std::size_t>(gradient.size()));
+  }
+  return detail::norm_of<T>(spans);
 }
 
 template <KernelScalar T>
@@ -56,10 +111,7 @@ double clip_by_norm(std::span<Tensor<T>> gradients, double limit) {
   require_limit(limit);
   const double norm = global_norm<T>(std::span<const Tensor<T>>(gradients));
   if (std::isfinite(norm) && norm > limit) {
-    const T factor = static_cast<T>(limit / norm);
-    for (Tensor<T>& gradient : gradients) {
-      for_each_range(gradient, [factor](T value) { return value * factor; });
-    }
+    detail::limit_norm<T>(writable(gradients), norm, limit);
   }
   return norm;
 }
@@ -67,12 +119,7 @@ double clip_by_norm(std::span<Tensor<T>> gradients, double limit) {
 template <KernelScalar T>
 void clip_by_value(std::span<Tensor<T>> gradients, double limit) {
   require_limit(limit);
-  const T largest = static_cast<T>(limit);
-  for (Tensor<T>& gradient : gradients) {
-    for_each_range(gradient, [largest](T value) {
-      return value > largest ? largest : value < -largest ? -largest : value;
-    });
-  }
+  detail::clamp_elements<T>(writable(gradients), limit);
 }
 
 template <KernelScalar T>

@@ -1,8 +1,9 @@
 // Steps in leaves, compiled for float and double.
-#include <fenestra/base/parallel.hpp>
+#include <fenestra/base/memory.hpp>
 #include <fenestra/base/version.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/nn/checksum.hpp>
+#include <fenestra/nn/gradient_spans.hpp>
 #include <fenestra/nn/leaf_step.hpp>
 
 #include <algorithm>
@@ -16,7 +17,9 @@ namespace fenestra::nn::detail {
 
 namespace {
 
-constexpr Index kRange = 16384;
+// Elements of a bucket, or more where a gradient is larger: 4 MB take some milliseconds on a wire,
+// long beside the latency of their messages and short beside a backward pass.
+constexpr Index kBucket = Index{1} << 20;
 
 /// How a batch is cut. All leaves but the last one have `size` samples.
 struct Cut {
@@ -29,6 +32,9 @@ struct Cut {
 };
 
 Cut cut_of(Index samples, Index leaf) {
+  if (leaf == 0) {
+    return {samples, samples, 1};
+  }
   const Index size = std::min(leaf, samples);
   return {samples, size, (samples - 1) / size + 1};
 }
@@ -61,18 +67,6 @@ Batch<T> leaf_of(const Batch<T>& batch, Index leaf, const Cut& cut) {
           .targets = rows(batch.targets, begin, count, cut)};
 }
 
-template <class T>
-void scale_by(std::span<Tensor<T>> tensors, T factor) {
-  for (Tensor<T>& tensor : tensors) {
-    T* const x = tensor.mutable_data();
-    parallel_for(tensor.size(), kRange, [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) {
-        x[i] *= factor;
-      }
-    });
-  }
-}
-
 // --- What ranks tell each other before they add ------------------------------------------------
 
 struct LeafFigures {
@@ -87,16 +81,21 @@ struct LeafFigures {
   }
 };
 
-struct Said {
+/// Before a step: what must be equal.
+struct Terms {
   std::uint64_t step = 0;
   std::uint64_t samples = 0;
   std::uint64_t leaf = 0;
   std::uint64_t model = 0;  ///< a checksum of weights and kernels, where it is asked for
+};
+
+/// After the leaves.
+struct Said {
   std::vector<std::uint64_t> buffers = {};  ///< slots that change, where the rank has leaves
   std::vector<LeafFigures> figures = {};
 
   std::vector<std::uint64_t> words() const {
-    std::vector<std::uint64_t> all{step, samples, leaf, model, buffers.size(), figures.size()};
+    std::vector<std::uint64_t> all{buffers.size(), figures.size()};
     all.insert(all.end(), buffers.begin(), buffers.end());
     for (const LeafFigures& f : figures) {
       all.push_back(std::bit_cast<std::uint64_t>(f.loss));
@@ -108,11 +107,11 @@ struct Said {
   static Said from(const std::vector<std::byte>& bytes) {
     std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
     std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint64_t));
-    Said said{words[0], words[1], words[2], words[3]};
-    const std::uint64_t* at = words.data() + 6;
-    said.buffers.assign(at, at + words[4]);
-    at += words[4];
-    for (std::uint64_t i = 0; i < words[5]; ++i, at += 3) {
+    Said said;
+    const std::uint64_t* at = words.data() + 2;
+    said.buffers.assign(at, at + words[0]);
+    at += words[0];
+    for (std::uint64_t i = 0; i < words[1]; ++i, at += 3) {
       said.figures.push_back(
           {std::bit_cast<double>(at[0]), static_cast<Index>(at[1]), static_cast<Index>(at[2])});
     }
@@ -146,18 +145,14 @@ void require_equal(const char* what,
   }
 }
 
-/// What all ranks said, in order; throws on all of them alike where they do not agree.
-std::vector<Said> told(const Said& mine, ranks::Communicator* communicator) {
-  if (communicator == nullptr || communicator->size() == 1) {
-    return {mine};
-  }
-  const std::vector<std::uint64_t> words = mine.words();
-  std::vector<Said> all;
+/// Throws on all ranks alike where they do not agree.
+void agree(const Terms& mine, ranks::Communicator& communicator) {
+  std::vector<Terms> all;
   for (const std::vector<std::byte>& bytes :
-       ranks::all_gather(*communicator, std::as_bytes(std::span(words)))) {
-    all.push_back(Said::from(bytes));
-    const Said& said = all.back();
-    const Said& first = all.front();
+       ranks::all_gather_equal(communicator, std::as_bytes(std::span(&mine, 1)))) {
+    std::memcpy(&all.emplace_back(), bytes.data(), sizeof(Terms));
+    const Terms& said = all.back();
+    const Terms& first = all.front();
     const std::size_t rank = all.size() - 1;
     require_equal("step", rank, said.step, first.step, "resume all ranks from one checkpoint");
     require_equal("samples in the batch =",
@@ -172,6 +167,19 @@ std::vector<Said> told(const Said& mine, ranks::Communicator* communicator) {
                   first.model,
                   "the same seed or checkpoint, the same version and, for machines of different "
                   "kinds, the same FENESTRA_ISA on all ranks");
+  }
+}
+
+/// What all ranks said, in order.
+std::vector<Said> told(const Said& mine, ranks::Communicator* communicator) {
+  if (communicator == nullptr || communicator->size() == 1) {
+    return {mine};
+  }
+  const std::vector<std::uint64_t> words = mine.words();
+  std::vector<Said> all;
+  for (const std::vector<std::byte>& bytes :
+       ranks::all_gather(*communicator, std::as_bytes(std::span(words)))) {
+    all.push_back(Said::from(bytes));
   }
   return all;
 }
@@ -188,26 +196,6 @@ LeafFigures total_of(const std::vector<Said>& all, Index leaves) {
   return tree.entries().front().payload;
 }
 
-/// Tensors for what a step of all leaves found: as many as there are, of the right shapes.
-template <class T>
-void make_room(StepFindings<T>& findings, std::span<const Slot<T>> slots) {
-  std::vector<Shape> shapes{Shape{1}, Shape{0}};
-  for (const std::size_t buffer : findings.buffers) {
-    shapes.push_back(slots[buffer].value->shape());
-  }
-  for (const Slot<T>& slot : slots) {
-    if (slot.trained) {
-      shapes.push_back(slot.value->shape());
-    }
-  }
-  findings.results.resize(shapes.size());
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (findings.results[i].shape() != shapes[i]) {
-      findings.results[i] = Tensor<T>::uninitialised(shapes[i]);
-    }
-  }
-}
-
 }  // namespace
 
 RankShare share_of(int rank, int ranks, Index samples, Index leaf) {
@@ -217,11 +205,97 @@ RankShare share_of(int rank, int ranks, Index samples, Index leaf) {
 }
 
 template <class T>
+GradientLayout gradient_layout(std::span<const Slot<T>> slots) {
+  constexpr Index kLine = static_cast<Index>(kAlignment / sizeof(T));
+  GradientLayout layout;
+  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
+    if (!slot->trained) {
+      continue;
+    }
+    const Index size = slot->value->shape().elements().value();
+    const Index begin = layout.elements;
+    layout.elements += (size + kLine - 1) / kLine * kLine;
+    layout.gradients.push_back({begin, layout.elements});
+    layout.sizes.push_back(size);
+    for (Index cut = 0; cut < size; cut += kGradientBlock) {
+      layout.cuts.push_back(begin + cut);
+    }
+    if (layout.elements - (layout.ends.empty() ? 0 : layout.ends.back()) >= kBucket) {
+      layout.ends.push_back(layout.elements);
+    }
+  }
+  if (layout.ends.empty() || layout.ends.back() != layout.elements) {
+    layout.ends.push_back(layout.elements);
+  }
+  std::reverse(layout.gradients.begin(), layout.gradients.end());
+  std::reverse(layout.sizes.begin(), layout.sizes.end());
+  return layout;
+}
+
+std::vector<GradientPiece> rank_pieces(const GradientLayout& layout, int rank, int ranks) {
+  std::vector<GradientPiece> pieces;
+  // Gradients lie in the vector from the last one to the first.
+  std::size_t gradient = layout.gradients.size();
+  for (const ranks::ElementRange& slice : ranks::slices_of(layout.ends, layout.cuts, rank, ranks)) {
+    while (gradient > 0 && layout.gradients[gradient - 1].begin < slice.end) {
+      const Index first = layout.gradients[gradient - 1].begin;
+      const Index begin = std::max(slice.begin, first);
+      const Index end = std::min(slice.end, first + layout.sizes[gradient - 1]);
+      if (begin < end) {
+        pieces.push_back({gradient - 1, begin - first, end - begin, begin});
+      }
+      if (layout.gradients[gradient - 1].end > slice.end) {
+        break;
+      }
+      --gradient;
+    }
+  }
+  return pieces;
+}
+
+/// What buffers become: the mean over the leaves. They are few, and go when all leaves are done.
+template <class T>
+void LeafSteps<T>::add_buffers(const LeafTask<T>& task, Index leaves, double divisor) {
+  std::vector<Shape> shapes{Shape{1}, Shape{0}};
+  Index elements = 0;
+  for (const std::size_t buffer : findings_.buffers) {
+    shapes.push_back(task.slots[buffer].value->shape());
+    elements += shapes.back().elements().value();
+  }
+  findings_.results.resize(shapes.size());
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (findings_.results[i].shape() != shapes[i]) {
+      findings_.results[i] = Tensor<T>::uninitialised(shapes[i]);
+    }
+  }
+  buffer_sum_.start({.leaves = leaves,
+                     .elements = elements,
+                     .divisor = divisor,
+                     .communicator = task.communicator,
+                     .channel = 0});
+  const int ranks = task.communicator == nullptr ? 1 : task.communicator->size();
+  const int rank = task.communicator == nullptr ? 0 : task.communicator->rank();
+  const Index first = ranks::leaves_of(rank, ranks, leaves).begin;
+  for (std::size_t i = 0; i < leaf_buffers_.size(); ++i) {
+    T* const memory =
+        buffer_sum_.begin_leaf(first + static_cast<Index>(i), static_cast<T>(leaf_shares_[i]));
+    std::copy(leaf_buffers_[i].begin(), leaf_buffers_[i].end(), memory);
+    buffer_sum_.ready({0, elements});
+    buffer_sum_.end_leaf();
+  }
+  const T* sum = buffer_sum_.finish().data();
+  for (Tensor<T>& tensor : findings_.buffer_values()) {
+    std::copy_n(sum, tensor.size(), tensor.mutable_data());
+    sum += tensor.size();
+  }
+}
+
+template <class T>
 Found<T> LeafSteps<T>::run(const Batch<T>& batch,
                            const LeafTask<T>& task,
                            const RunLeaf& run_leaf) {
   const Index samples = batch.inputs.rank() > 0 ? batch.inputs.shape()[0] : 0;
-  if (samples < 1) {
+  if (task.leaf > 0 && samples < 1) {
     throw Error(ErrorCode::invalid_extent,
                 "trainer: inputs = " + to_string(batch.inputs.shape()) +
                     " cannot be cut into leaves\n  fix: (samples, channels, spatial...)");
@@ -230,69 +304,100 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
   const int ranks = task.communicator == nullptr ? 1 : task.communicator->size();
   const int rank = task.communicator == nullptr ? 0 : task.communicator->rank();
   const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves);
-  Said mine{.step = static_cast<std::uint64_t>(task.step),
-            .samples = static_cast<std::uint64_t>(samples),
-            .leaf = static_cast<std::uint64_t>(task.leaf),
-            .model = ranks > 1 && !has_agreed_ ? checksum_of(task.slots) : 0};
+  if (ranks > 1) {
+    agree({.step = static_cast<std::uint64_t>(task.step),
+           .samples = static_cast<std::uint64_t>(samples),
+           .leaf = static_cast<std::uint64_t>(task.leaf),
+           .model = has_agreed_ ? 0 : checksum_of(task.slots)},
+          *task.communicator);
+    has_agreed_ = true;
+  }
+  // Of whole leaves, the number that the batch is; exactly 1 where it is a single one.
+  const double divisor =
+      cut.leaves == 1 ? 1 : static_cast<double>(cut.samples) / static_cast<double>(cut.size);
 
   Found<T> found;
-  sum_.start(cut.leaves);
-  std::vector<std::span<const T>> pieces;
+  Said mine;
+  layout_ = gradient_layout(task.slots);
+  leaf_buffers_.clear();
+  leaf_shares_.clear();
+  sum_.start({.leaves = cut.leaves,
+              .elements = layout_.elements,
+              .ends = layout_.ends,
+              .cuts = task.is_sliced ? layout_.cuts : std::vector<Index>(),
+              .divisor = divisor,
+              .gathers = !task.is_sliced,
+              .communicator = task.communicator,
+              .channel = 1});
   for (Index leaf = own.begin; leaf < own.end; ++leaf) {
     const Key key =
         leaf == 0 ? task.key : task.key.fold("leaf").fold(static_cast<std::uint64_t>(leaf));
+    const double share = cut.count(leaf) == cut.size
+                             ? 1
+                             : static_cast<double>(cut.count(leaf)) / static_cast<double>(cut.size);
+    T* const memory = sum_.begin_leaf(leaf, static_cast<T>(share));
+    GradientRoom<T> room;
+    for (const ranks::ElementRange& range : layout_.gradients) {
+      room.memory.push_back(memory + range.begin);
+    }
+    room.found = [&](std::span<const std::size_t> gradients) {
+      for (const std::size_t gradient : gradients) {
+        sum_.ready(layout_.gradients[gradient]);
+      }
+      sum_.poll();
+    };
     const bool is_whole = cut.leaves == 1;
-    const Found<T> part = run_leaf(is_whole ? batch : leaf_of(batch, leaf, cut), key);
+    const Found<T> part = run_leaf(is_whole ? batch : leaf_of(batch, leaf, cut), key, room);
+    sum_.end_leaf();
     found.traced = found.traced || part.traced;
     StepFindings<T>& findings = *part.findings;
-    double share = 1;
-    if (cut.count(leaf) != cut.size) {
-      share = static_cast<double>(cut.count(leaf)) / static_cast<double>(cut.size);
-      scale_by(findings.buffer_values(), static_cast<T>(share));
-      scale_by(findings.gradients(), static_cast<T>(share));
-    }
     mine.figures.push_back({part.loss * share, part.labels, part.correct});
     mine.buffers.assign(findings.buffers.begin(), findings.buffers.end());
-    pieces.clear();
-    for (const Tensor<T>& tensor : std::span<const Tensor<T>>(findings.results).subspan(2)) {
-      pieces.emplace_back(tensor.data(), static_cast<std::size_t>(tensor.size()));
+    leaf_shares_.push_back(share);
+    std::vector<T>& buffers = leaf_buffers_.emplace_back();
+    for (const Tensor<T>& tensor : findings.buffer_values()) {
+      buffers.insert(buffers.end(), tensor.data(), tensor.data() + tensor.size());
     }
-    sum_.add(leaf, pieces);
   }
 
   const std::vector<Said> all = told(mine, task.communicator);
-  has_agreed_ = true;
   const LeafFigures total = total_of(all, cut.leaves);
-  // Of whole leaves, the number that the batch is; exactly 1 where it is a single one.
-  const double divisor = static_cast<double>(cut.samples) / static_cast<double>(cut.size);
   found.loss = total.loss / divisor;
   found.labels = total.labels;
   found.correct = total.correct;
-
   const auto with_leaves =
       std::find_if(all.begin(), all.end(), [](const Said& said) { return !said.figures.empty(); });
   findings_.buffers.assign(with_leaves->buffers.begin(), with_leaves->buffers.end());
-  make_room(findings_, task.slots);
-  Index elements = 0;
-  const std::span<Tensor<T>> results = std::span(findings_.results).subspan(2);
-  for (const Tensor<T>& tensor : results) {
-    elements += tensor.size();
-  }
-  const T* sum = sum_.finish(elements, task.communicator).data();
-  for (Tensor<T>& tensor : results) {
-    T* const out = tensor.mutable_data();
-    const T by = static_cast<T>(divisor);
-    parallel_for(tensor.size(), kRange, [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) {
-        out[i] = sum[i] / by;
-      }
-    });
-    sum += tensor.size();
+  add_buffers(task, cut.leaves, divisor);
+  T* const sum = sum_.finish().data();
+  if (task.is_sliced) {
+    for (const GradientPiece& piece : rank_pieces(layout_, rank, ranks)) {
+      found.gradients.emplace_back(sum + piece.place, static_cast<std::size_t>(piece.size));
+    }
+  } else {
+    found.gradients = whole_gradients(sum);
   }
   found.findings = &findings_;
   return found;
 }
 
+template <class T>
+std::vector<std::span<T>> LeafSteps<T>::whole_gradients(T* vector) const {
+  std::vector<std::span<T>> gradients;
+  for (std::size_t i = 0; i < layout_.gradients.size(); ++i) {
+    gradients.emplace_back(vector + layout_.gradients[i].begin,
+                           static_cast<std::size_t>(layout_.sizes[i]));
+  }
+  return gradients;
+}
+
+template <class T>
+std::vector<std::span<T>> LeafSteps<T>::gather() {
+  return whole_gradients(sum_.gather().data());
+}
+
+template GradientLayout gradient_layout(std::span<const Slot<float>>);
+template GradientLayout gradient_layout(std::span<const Slot<double>>);
 template class LeafSteps<float>;
 template class LeafSteps<double>;
 

@@ -1,12 +1,15 @@
 // Training in leaves: the bits are those of one rank, whatever the number of ranks and threads.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/nn/initialise_model.hpp>
+#include <fenestra/nn/leaf_step.hpp>
 #include <fenestra/nn/models/make.hpp>
 #include <fenestra/nn/trainer_test.hpp>
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 
 namespace fenestra::nn {
@@ -218,6 +221,93 @@ TEST(Leaves, ARunGoesOnWithAnotherNumberOfRanks) {
       const auto numbers = numbers_of(trainer);
       EXPECT_TRUE(std::equal(numbers.begin(), numbers.end(), expected.numbers.begin()));
     });
+  }
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Leaves, ACheckpointHoldsTheWholeOptimiserWhoeverHasItsParts) {
+  const std::filesystem::path folder = testing::TempDir();
+  const Tensor<float> x = test_normal<float>(Shape{16, 1, 28, 28}, Key(5), 1);
+  Batch<float> batch{.inputs = x, .labels = Tensor<Index>(Shape{16})};
+  for (const char* optimiser : {"sgd rate=0.01",
+                                "sgd rate=0.01 momentum=0.9",
+                                "adamw",
+                                "rmsprop centred=1 momentum=0.5",
+                                "lion",
+                                "lamb"}) {
+    // Clipped, so that norms count; a linear layer of several blocks.
+    const TrainerOptions options{
+        .optimiser = optimiser, .clip_norm = 0.01, .clip_value = 0.5, .leaf = 2};
+    const auto train = [&](int ranks, const std::filesystem::path& from, Index steps) {
+      const auto path = folder / ("whole" + std::to_string(ranks) + ".safetensors");
+      std::filesystem::remove(path);
+      ranks::run_ranks(ranks, [&](const CommunicatorPtr& communicator) {
+        TrainerOptions mine = options;
+        mine.communicator = communicator;
+        Layer<float> model = make_model<float>("lenet", {.classes = 10, .channels = 1});
+        initialise(model, Key(4));
+        Trainer trainer(model, mine);
+        if (!from.empty()) {
+          trainer.resume(from);
+        }
+        for (Index step = 0; step < steps; ++step) {
+          trainer.step(batch);
+        }
+        trainer.save(path);
+      });
+      return path;
+    };
+    const std::string expected = bytes_of(train(1, {}, 4));
+    const std::filesystem::path half = folder / "half.safetensors";
+    std::filesystem::copy_file(
+        train(1, {}, 2), half, std::filesystem::copy_options::overwrite_existing);
+    for (const int ranks : {2, 3, 8}) {
+      EXPECT_EQ(bytes_of(train(ranks, {}, 4)), expected) << optimiser << ", " << ranks << " ranks";
+      EXPECT_EQ(bytes_of(train(ranks, half, 2)), expected)
+          << optimiser << ", resumed by " << ranks << " ranks";
+    }
+  }
+}
+
+TEST(Leaves, RanksHaveAllBlocksOfGradientsOnceAndEquallyMany) {
+  // Tensors of few and of many blocks.
+  std::vector<Value<float>> values;
+  for (const Index size : {5, 400000, 16384, 0, 1, 3000000}) {
+    values.push_back(Value<float>(Tensor<float>(Shape{size})));
+  }
+  std::vector<Slot<float>> slots;
+  for (Value<float>& value : values) {
+    slots.push_back({.name = "w", .value = &value, .trained = true});
+  }
+  const detail::GradientLayout layout =
+      detail::gradient_layout(std::span<const Slot<float>>(slots));
+  Index last = layout.elements;
+  for (const ranks::ElementRange& range : layout.gradients) {  // from the back to the front
+    EXPECT_EQ(range.end, last);
+    EXPECT_EQ(range.begin % 16, 0);
+    last = range.begin;
+  }
+  EXPECT_EQ(last, 0);
+  for (const int ranks : {1, 2, 3, 8, 16}) {
+    std::vector<Index> found(values.size());
+    for (int rank = 0; rank < ranks; ++rank) {
+      Index own = 0;
+      for (const detail::GradientPiece& piece : detail::rank_pieces(layout, rank, ranks)) {
+        EXPECT_EQ(piece.begin % 16384, 0);
+        EXPECT_TRUE(piece.size % 16384 == 0 ||
+                    piece.begin + piece.size == layout.sizes[piece.gradient]);
+        EXPECT_EQ(piece.place, layout.gradients[piece.gradient].begin + piece.begin);
+        found[piece.gradient] += piece.size;
+        own += piece.size;
+      }
+      // But for a block in each bucket.
+      EXPECT_LE(own, layout.elements / ranks + static_cast<Index>(layout.ends.size()) * 16384);
+    }
+    EXPECT_EQ(found, layout.sizes);
   }
 }
 

@@ -75,7 +75,7 @@ class Trainer {
   }
 
   /// Writes a checkpoint; the one that was there becomes PATH.previous. Whatever happens, one of
-  /// them is whole. Of several ranks the first one writes, and `save` does nothing on the others.
+  /// them is whole. Several ranks all call it; the first one writes what the others send to it.
   void save(const std::filesystem::path& path) const { core_.save(path); }
   /// Takes all of a checkpoint: weights, buffers, and the optimiser, schedule, loss, seed and
   /// cursor of its run, whatever this trainer was made with. Where PATH is missing or damaged it

@@ -1,4 +1,5 @@
 // The trainer's work: steps, inference, evaluation and the loop around them.
+#include <fenestra/nn/gradient_spans.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 #include <fenestra/nn/trainer_state.hpp>
 
@@ -225,7 +226,8 @@ detail::BatchView<T> TrainerCore<T>::State::view(const Batch<T>& batch, Tensor<T
 template <KernelScalar T>
 detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
                                              const Batch<T>& batch,
-                                             const Key& key) {
+                                             const Key& key,
+                                             const detail::GradientRoom<T>& room) {
   Tensor<T> numbers;
   const detail::BatchView<T> seen = view(batch, numbers);
   detail::Found<T> found;
@@ -235,9 +237,9 @@ detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
     if (program == nullptr) {
       program = step_programs.add(parts, loss, std::span<const Slot<T>>(all), seen);
     }
-    found.findings = &program->run(all, seen, key);
+    found.findings = &program->run(all, seen, key, room);
   } else {
-    eager = detail::step_eagerly<T>(parts, loss, all, seen, key);
+    eager = detail::step_eagerly<T>(parts, loss, all, seen, key, room);
     found.findings = &eager;
   }
   found.loss = found.findings->loss();
@@ -314,30 +316,31 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
   const std::vector<Slot<T>> all = s.slots();
   const Key key = Key(s.options.seed).fold("masks").fold(static_cast<std::uint64_t>(s.steps));
 
-  detail::Found<T> found;
-  if (s.options.leaf == 0) {
-    found = s.find(all, batch, key);
-  } else {
-    found = s.leaf_steps.run(
-        batch,
-        {.leaf = s.options.leaf,
-         .communicator = s.options.communicator.get(),
-         .slots = all,
-         .step = s.steps,
-         .key = key},
-        [&](const Batch<T>& leaf, const Key& leaf_key) { return s.find(all, leaf, leaf_key); });
-  }
+  const detail::Found<T> found = s.leaf_steps.run(
+      batch,
+      {.leaf = s.options.leaf,
+       .communicator = s.options.communicator.get(),
+       .slots = all,
+       .step = s.steps,
+       .key = key,
+       .is_sliced = s.is_sliced()},
+      [&](const Batch<T>& leaf, const Key& leaf_key, const detail::GradientRoom<T>& room) {
+        return s.find(all, leaf, leaf_key, room);
+      });
   result.loss = found.loss;
   result.labels = found.labels;
   result.correct = found.correct;
   result.traced = found.traced;
   detail::StepFindings<T>& findings = *found.findings;
-  const std::span<Tensor<T>> gradients = findings.gradients();
   if (s.options.clip_value > 0) {
-    clip_by_value<T>(gradients, s.options.clip_value);
+    detail::clamp_elements<T>(found.gradients, s.options.clip_value);
   }
   if (s.options.clip_norm > 0) {
-    result.gradient_norm = clip_by_norm<T>(gradients, s.options.clip_norm);
+    result.gradient_norm =
+        s.is_sliced() ? detail::norm_of_pieces<T>(
+                            s.leaf_steps.layout(), found.gradients, *s.options.communicator)
+                      : detail::norm_of<T>(found.gradients);
+    detail::limit_norm<T>(found.gradients, result.gradient_norm, s.options.clip_norm);
   }
   std::vector<Tensor<T>*> parameters;
   for (const Slot<T>& slot : all) {
@@ -349,8 +352,17 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
     s.average->prepare(parameters);
   }
   s.optimiser.set_rate(result.rate);
-  s.optimiser.step(std::span<Tensor<T>* const>(parameters),
-                   std::span<const Tensor<T>>(gradients.data(), gradients.size()));
+  if (s.is_sliced()) {
+    detail::step_in_pieces<T>(
+        s.optimiser, parameters, found, s.leaf_steps, *s.options.communicator);
+  } else {
+    std::vector<Tensor<T>> gradients;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      gradients.push_back(Tensor<T>::view(found.gradients[i].data(), parameters[i]->shape()));
+    }
+    s.optimiser.step(std::span<Tensor<T>* const>(parameters),
+                     std::span<const Tensor<T>>(gradients));
+  }
   // From here on nothing throws.
   const std::span<Tensor<T>> buffers = findings.buffer_values();
   for (std::size_t i = 0; i < buffers.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -134,8 +135,9 @@ StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
   // Folding would change bits.
   program_.emplace(step, CompileOptions{.fold = false});
   context_.emplace(*program_);
-  for (const Shape& shape : program_->result_shapes()) {
-    findings_.results.push_back(Tensor<T>::uninitialised(shape));
+  const std::vector<Shape> shapes = program_->result_shapes();
+  for (std::size_t i = 0; i < 2 + findings_.buffers.size(); ++i) {
+    findings_.results.push_back(Tensor<T>::uninitialised(shapes[i]));
   }
 }
 
@@ -148,7 +150,8 @@ bool StepProgram<T>::fits(const BatchView<T>& batch) const {
 template <class T>
 StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
                                      const BatchView<T>& batch,
-                                     const Key& key) {
+                                     const Key& key,
+                                     const GradientRoom<T>& room) {
   require_plain(slots);
   std::vector<Tensor<T>> masks;
   masks.reserve(masks_.size());
@@ -170,7 +173,22 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
   for (const Tensor<T>& mask : masks) {
     arguments.emplace_back(mask);
   }
-  program_->run(*context_, arguments, findings_.results);
+  std::vector<T*> results;
+  for (Tensor<T>& tensor : findings_.results) {
+    results.push_back(tensor.mutable_data());
+  }
+  const std::size_t first = results.size();
+  results.insert(results.end(), room.memory.begin(), room.memory.end());
+  std::vector<std::size_t> gradients;
+  program_->run(*context_, arguments, results, [&](std::span<const std::size_t> complete) {
+    gradients.clear();
+    for (const std::size_t result : complete) {
+      if (result >= first) {
+        gradients.push_back(result - first);
+      }
+    }
+    room.found(gradients);
+  });
   return findings_;
 }
 
@@ -207,7 +225,8 @@ StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
                              const LossFunction<T>& loss_function,
                              std::span<const Slot<T>> slots,
                              const BatchView<T>& batch,
-                             const Key& key) {
+                             const Key& key,
+                             const GradientRoom<T>& room) {
   require_plain(slots);
   Target<T> target;
   if (batch.labels != nullptr) {
@@ -235,16 +254,19 @@ StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
     findings.buffers.push_back(slot_of(slots, update));
     findings.results.push_back(update.value.tensor());
   }
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    all.push_back(i);
+    std::fill_n(room.memory[i], trained[i].shape().elements().value(), T(0));
+  }
   if (tape.owns(loss)) {
     const Gradients<T> gradients = tape.backward(loss);
-    for (const Value<T>& parameter : trained) {
-      findings.results.push_back(gradients[parameter].tensor());
-    }
-  } else {
-    for (const Value<T>& parameter : trained) {
-      findings.results.emplace_back(parameter.shape());
+    for (const std::size_t i : all) {
+      const Tensor<T> gradient = gradients[trained[i]].tensor();
+      std::copy_n(gradient.data(), gradient.size(), room.memory[i]);
     }
   }
+  room.found(all);
   return findings;
 }
 
@@ -256,11 +278,13 @@ template StepFindings<float> step_eagerly(const TrainerCore<float>::Parts&,
                                           const LossFunction<float>&,
                                           std::span<const Slot<float>>,
                                           const BatchView<float>&,
-                                          const Key&);
+                                          const Key&,
+                                          const GradientRoom<float>&);
 template StepFindings<double> step_eagerly(const TrainerCore<double>::Parts&,
                                            const LossFunction<double>&,
                                            std::span<const Slot<double>>,
                                            const BatchView<double>&,
-                                           const Key&);
+                                           const Key&,
+                                           const GradientRoom<double>&);
 
 }  // namespace fenestra::nn::detail

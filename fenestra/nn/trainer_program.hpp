@@ -5,6 +5,7 @@
 #include <fenestra/graph/program.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 
+#include <functional>
 #include <list>
 #include <span>
 #include <vector>
@@ -45,21 +46,24 @@ class SlotScope {
   std::vector<Value<T>> saved_;
 };
 
-/// What a step found, before anything is changed.
+/// What a step found, before anything is changed, but for the gradients.
 template <class T>
 struct StepFindings {
   std::vector<std::size_t> buffers;  ///< slots that change
-  std::vector<Tensor<T>> results;    ///< loss, scores, what buffers become, gradients
+  std::vector<Tensor<T>> results;    ///< loss, scores, what buffers become
 
   double loss() const { return static_cast<double>(results[0][0]); }
   const Tensor<T>& scores() const { return results[1]; }
-  std::span<Tensor<T>> buffer_values() {
-    return std::span<Tensor<T>>(results).subspan(2, buffers.size());
-  }
-  /// Of the trained slots.
-  std::span<Tensor<T>> gradients() {
-    return std::span<Tensor<T>>(results).subspan(2 + buffers.size());
-  }
+  std::span<Tensor<T>> buffer_values() { return std::span<Tensor<T>>(results).subspan(2); }
+};
+
+/// Where the gradients of a step go, in the order of the trained slots, and who is told.
+template <class T>
+struct GradientRoom {
+  std::vector<T*> memory = {};  ///< each on a cache line
+  /// Called between the parts of a step, with the gradients that are complete since; with all of
+  /// them in the end.
+  std::function<void(std::span<const std::size_t> gradients)> found = {};
 };
 
 /// The step of one shape of batches.
@@ -73,7 +77,10 @@ class StepProgram {
 
   bool fits(const BatchView<T>& batch) const;
   /// Masks are drawn from `key`. What it found is valid until the next run.
-  StepFindings<T>& run(std::span<const Slot<T>> slots, const BatchView<T>& batch, const Key& key);
+  StepFindings<T>& run(std::span<const Slot<T>> slots,
+                       const BatchView<T>& batch,
+                       const Key& key,
+                       const GradientRoom<T>& room);
 
  private:
   Shape inputs_;
@@ -108,7 +115,8 @@ StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
                              const LossFunction<T>& loss,
                              std::span<const Slot<T>> slots,
                              const BatchView<T>& batch,
-                             const Key& key);
+                             const Key& key,
+                             const GradientRoom<T>& room);
 
 /// Shapes that come again and again are few; a program's memory is large. The least recently used
 /// one goes.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/nn/leaf_step.hpp>
+#include <fenestra/nn/sliced_optimiser.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
@@ -60,12 +61,17 @@ struct TrainerCore<T>::State {
   std::vector<Slot<T>> slots() const;
 
   detail::BatchView<T> view(const Batch<T>& batch, Tensor<T>& numbers) const;
-  /// What a step of the batch finds, valid until the next one.
-  detail::Found<T> find(const std::vector<Slot<T>>& all, const Batch<T>& batch, const Key& key);
+  /// What a step of a batch or leaf finds, valid until the next one.
+  detail::Found<T> find(const std::vector<Slot<T>>& all,
+                        const Batch<T>& batch,
+                        const Key& key,
+                        const detail::GradientRoom<T>& room);
   /// What this rank needs of a loader, to train and to evaluate; empty: everything.
   SharePredicate share_of_samples() const;
   SharePredicate share_of_batches(const Loader<T>& loader) const;
   bool has_ranks() const { return options.communicator && options.communicator->size() > 1; }
+  /// Whether ranks share the optimiser's work and state.
+  bool is_sliced() const { return has_ranks() && detail::is_elementwise(optimiser); }
   /// Whether this is the rank that writes files.
   bool writes() const { return !options.communicator || options.communicator->rank() == 0; }
   Tensor<T> infer(const std::vector<Slot<T>>& all, const Tensor<T>& x);

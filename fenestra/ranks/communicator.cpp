@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -17,26 +18,37 @@ namespace fenestra::ranks {
 
 namespace {
 
-/// Every rank's bytes to every other one, into parts whose sizes are known.
+/// Every rank's bytes to every other one, into parts whose sizes are known. In each round a rank
+/// hands on all that it has to one that is twice as far away: messages to log N ranks instead of N.
 void exchange_all(Communicator& communicator,
                   std::span<const std::byte> said,
                   std::vector<std::vector<std::byte>>& parts) {
-  std::vector<Outgoing> sends;
-  std::vector<Incoming> receives;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    std::vector<std::byte>& part = parts[static_cast<std::size_t>(rank)];
-    if (rank == communicator.rank()) {
-      part.assign(said.begin(), said.end());
-      continue;
+  const int ranks = communicator.size();
+  const int me = communicator.rank();
+  const auto part_after = [&](int i) -> std::vector<std::byte>& {
+    return parts[static_cast<std::size_t>((me + i) % ranks)];
+  };
+  part_after(0).assign(said.begin(), said.end());
+  for (int known = 1; known < ranks; known *= 2) {
+    const int count = std::min(known, ranks - known);
+    std::vector<std::byte> out;
+    std::size_t size = 0;
+    for (int i = 0; i < count; ++i) {
+      out.insert(out.end(), part_after(i).begin(), part_after(i).end());
+      size += part_after(known + i).size();
     }
-    if (!said.empty()) {
-      sends.push_back({rank, said});
-    }
-    if (!part.empty()) {
-      receives.push_back({rank, part});
+    std::vector<std::byte> in(size);
+    const Outgoing send{(me + ranks - known) % ranks, out};
+    const Incoming receive{(me + known) % ranks, in};
+    communicator.exchange(std::span(&send, out.empty() ? 0 : 1),
+                          std::span(&receive, in.empty() ? 0 : 1));
+    auto at = in.begin();
+    for (int i = 0; i < count; ++i) {
+      std::vector<std::byte>& part = part_after(known + i);
+      std::copy_n(at, part.size(), part.begin());
+      at += static_cast<std::ptrdiff_t>(part.size());
     }
   }
-  communicator.exchange(sends, receives);
 }
 
 // --- Ranks that are threads --------------------------------------------------------------------
@@ -49,16 +61,73 @@ struct World {
         boxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)),
         has_ended(static_cast<std::size_t>(ranks)) {}
 
-  std::deque<Message>& box(int from, int to) {
+  std::deque<Message>& box(int from, int to, int channel) {
     return boxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(size) +
-                 static_cast<std::size_t>(to)];
+                 static_cast<std::size_t>(to)][channel];
   }
 
   const int size;
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::deque<Message>> boxes;
+  std::vector<std::map<int, std::deque<Message>>> boxes;  ///< by channel
   std::vector<bool> has_ended;
+};
+
+/// What is still to be received; what is sent lies in the boxes at once.
+class ThreadExchange : public Exchange {
+ public:
+  ThreadExchange(World& world, int rank, std::span<const Incoming> receives, int channel)
+      : world_(world),
+        rank_(rank),
+        channel_(channel),
+        receives_(receives.begin(), receives.end()) {}
+
+  bool poll() override {
+    const std::lock_guard lock(world_.mutex);
+    while (next_ < receives_.size() && take()) {
+    }
+    return next_ == receives_.size();
+  }
+  void wait() override {
+    std::unique_lock lock(world_.mutex);
+    while (next_ < receives_.size()) {
+      world_.changed.wait(lock, [&] { return take(); });
+    }
+  }
+
+ private:
+  /// The next message, if it is there.
+  bool take() {
+    const Incoming& receive = receives_[next_];
+    std::deque<Message>& box = world_.box(receive.from, rank_, channel_);
+    if (box.empty()) {
+      if (world_.has_ended[static_cast<std::size_t>(receive.from)]) {
+        throw Error(ErrorCode::bad_environment,
+                    "rank " + std::to_string(rank_) + " waits for rank " +
+                        std::to_string(receive.from) +
+                        ", which has ended\n  fix: the same calls on all ranks");
+      }
+      return false;
+    }
+    const Message message = std::move(box.front());
+    box.pop_front();
+    if (message.size() != receive.bytes.size()) {
+      throw Error(ErrorCode::bad_environment,
+                  "rank " + std::to_string(rank_) + " has " + std::to_string(message.size()) +
+                      " bytes of rank " + std::to_string(receive.from) + ", expected " +
+                      std::to_string(receive.bytes.size()) +
+                      "\n  fix: the same calls on all ranks");
+    }
+    std::copy(message.begin(), message.end(), receive.bytes.begin());
+    ++next_;
+    return true;
+  }
+
+  World& world_;
+  int rank_;
+  int channel_;
+  std::vector<Incoming> receives_;
+  std::size_t next_ = 0;
 };
 
 class ThreadCommunicator : public Communicator {
@@ -68,33 +137,17 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return world_.size; }
 
-  void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) override {
-    std::unique_lock lock(world_.mutex);
-    for (const Outgoing& send : sends) {
-      world_.box(rank_, send.to).emplace_back(send.bytes.begin(), send.bytes.end());
+  std::unique_ptr<Exchange> start(std::span<const Outgoing> sends,
+                                  std::span<const Incoming> receives,
+                                  int channel) override {
+    {
+      const std::lock_guard lock(world_.mutex);
+      for (const Outgoing& send : sends) {
+        world_.box(rank_, send.to, channel).emplace_back(send.bytes.begin(), send.bytes.end());
+      }
     }
     world_.changed.notify_all();
-    for (const Incoming& receive : receives) {
-      std::deque<Message>& box = world_.box(receive.from, rank_);
-      const auto is_gone = [&] { return world_.has_ended[static_cast<std::size_t>(receive.from)]; };
-      world_.changed.wait(lock, [&] { return !box.empty() || is_gone(); });
-      if (box.empty()) {
-        throw Error(ErrorCode::bad_environment,
-                    "rank " + std::to_string(rank_) + " waits for rank " +
-                        std::to_string(receive.from) +
-                        ", which has ended\n  fix: the same calls on all ranks");
-      }
-      const Message message = std::move(box.front());
-      box.pop_front();
-      if (message.size() != receive.bytes.size()) {
-        throw Error(ErrorCode::bad_environment,
-                    "rank " + std::to_string(rank_) + " has " + std::to_string(message.size()) +
-                        " bytes of rank " + std::to_string(receive.from) + ", expected " +
-                        std::to_string(receive.bytes.size()) +
-                        "\n  fix: the same calls on all ranks");
-      }
-      std::copy(message.begin(), message.end(), receive.bytes.begin());
-    }
+    return std::make_unique<ThreadExchange>(world_, rank_, receives, channel);
   }
 
  private:
@@ -104,14 +157,20 @@ class ThreadCommunicator : public Communicator {
 
 }  // namespace
 
+std::vector<std::vector<std::byte>> all_gather_equal(Communicator& communicator,
+                                                     std::span<const std::byte> said) {
+  std::vector<std::vector<std::byte>> parts(static_cast<std::size_t>(communicator.size()),
+                                            std::vector<std::byte>(said.size()));
+  exchange_all(communicator, said, parts);
+  return parts;
+}
+
 std::vector<std::vector<std::byte>> all_gather(Communicator& communicator,
                                                std::span<const std::byte> said) {
-  const auto ranks = static_cast<std::size_t>(communicator.size());
   const std::uint64_t length = said.size();
-  std::vector<std::vector<std::byte>> lengths(ranks, std::vector<std::byte>(sizeof length));
-  exchange_all(communicator, std::as_bytes(std::span(&length, 1)), lengths);
-  std::vector<std::vector<std::byte>> parts(ranks);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
+  const auto lengths = all_gather_equal(communicator, std::as_bytes(std::span(&length, 1)));
+  std::vector<std::vector<std::byte>> parts(lengths.size());
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     std::uint64_t theirs = 0;
     std::memcpy(&theirs, lengths[rank].data(), sizeof theirs);
     parts[rank].resize(theirs);
@@ -122,9 +181,7 @@ std::vector<std::vector<std::byte>> all_gather(Communicator& communicator,
 
 bool any(Communicator& communicator, bool said) {
   const std::byte mine{said};
-  std::vector<std::vector<std::byte>> parts(static_cast<std::size_t>(communicator.size()),
-                                            std::vector<std::byte>(1));
-  exchange_all(communicator, std::span(&mine, 1), parts);
+  const auto parts = all_gather_equal(communicator, std::span(&mine, 1));
   return std::any_of(
       parts.begin(), parts.end(), [](const auto& part) { return part[0] != std::byte{0}; });
 }

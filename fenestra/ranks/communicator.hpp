@@ -27,6 +27,19 @@ struct Incoming {
   std::span<std::byte> bytes = {};
 };
 
+/// Messages under way. Their memory must last until they are done, and so must this: letting go of
+/// it before gives up what is still missing.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  /// Whether all of them are done; never waits. MPI moves bytes while somebody asks, and not
+  /// otherwise.
+  virtual bool poll() = 0;
+  /// Until all of them are done.
+  virtual void wait() = 0;
+};
+
 /// Used by one thread at a time. A rank that calls something with others in it waits for them; all
 /// ranks make the same calls in the same order.
 class Communicator {
@@ -36,17 +49,29 @@ class Communicator {
   /// From 0 to size() - 1.
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Sends and receives all of these, to and from other ranks, and returns when it is done. What
-  /// one rank sends another arrives in the order of the lists; the sizes of the two sides must
-  /// agree. Throws `bad_environment` where a rank is gone.
-  virtual void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) = 0;
+  /// Begins to send and to receive all of these, to and from other ranks. What one rank sends
+  /// another on one channel, from 0 to kChannels - 1, arrives in the order of the calls and lists;
+  /// the sizes of the two sides must agree. Throws `bad_environment` where a rank is gone, and so
+  /// do the functions of the exchange.
+  virtual std::unique_ptr<Exchange> start(std::span<const Outgoing> sends,
+                                          std::span<const Incoming> receives,
+                                          int channel) = 0;
+  /// The same on channel 0, to its end.
+  void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) {
+    start(sends, receives, 0)->wait();
+  }
 };
+/// MPI has at least so many.
+inline constexpr int kChannels = 32768;
 
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
 /// What every rank said, in the order of the ranks. Lengths may differ.
 FENESTRA_API std::vector<std::vector<std::byte>> all_gather(Communicator& communicator,
                                                             std::span<const std::byte> said);
+/// The same where all say equally much, which is one exchange less.
+FENESTRA_API std::vector<std::vector<std::byte>> all_gather_equal(Communicator& communicator,
+                                                                  std::span<const std::byte> said);
 /// Whether any rank said yes.
 FENESTRA_API bool any(Communicator& communicator, bool said);
 

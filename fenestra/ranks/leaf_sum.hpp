@@ -1,52 +1,88 @@
 // LeafSum<T>: vectors of the leaves of a batch, added along the tree of tree.hpp by any number of
-// ranks. Every rank cuts its nodes into slices, one for each rank, and sends them; each adds its
-// slice of all nodes and sends the sum to everybody. Memory is kept from one sum to the next. Not
-// installed.
+// ranks. A leaf is written where its sum is to be, and added part by part as it is found. Vectors
+// are cut into buckets; a bucket is exchanged as soon as a rank has all it can add of it, while the
+// rest is still computed: every rank gets a slice of it, adds it up, and sends the sum to all
+// (bucket_sum.hpp). Memory is kept from one sum to the next. Not installed.
+//
+//   sum.start({.leaves = 8, .elements = n, .ends = {m, n}, .communicator = c});
+//   for (leaf ...) { T* x = sum.begin_leaf(leaf); ...; sum.ready({0, n}); sum.end_leaf(); }
+//   std::span<T> total = sum.finish();
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/ranks/bucket_sum.hpp>
 #include <fenestra/ranks/communicator.hpp>
 #include <fenestra/ranks/tree.hpp>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace fenestra::ranks {
 
+/// What is to be added; on all ranks the same but for the communicator.
+struct LeafSumTask {
+  Index leaves = 1;
+  Index elements = 0;            ///< of a vector
+  std::vector<Index> ends = {};  ///< of the buckets, rising, the last one `elements`; none: one
+  std::vector<Index> cuts = {};  ///< where slices may begin, rising; none: anywhere
+  double divisor = 1;            ///< of the sum
+  bool gathers = true;           ///< whether every rank gets all of the sum, or its slices only
+  Communicator* communicator = nullptr;  ///< null: one rank
+  int channel = 0;                       ///< of the first bucket; the others follow
+};
+
 template <class T>
 class LeafSum {
  public:
-  /// The vector of a leaf comes in pieces; together they are its elements.
-  using Pieces = std::span<const std::span<const T>>;
-
-  /// Begins a sum over so many leaves; what the one before gave is gone.
-  void start(Index leaves);
-  /// The leaves of this rank, one after the other.
-  void add(Index leaf, Pieces pieces);
-  /// The sum of `elements` elements, on every rank the same. `communicator` may be null: one rank.
-  std::span<const T> finish(Index elements, Communicator* communicator);
+  /// Begins a sum; what the one before gave is gone.
+  void start(const LeafSumTask& task);
+  /// The leaves of this rank, one after the other: where its elements go, on a cache line. They
+  /// are multiplied by `weight` before they are added.
+  T* begin_leaf(Index leaf, T weight = 1);
+  /// Elements that have been written, every one once.
+  void ready(ElementRange range);
+  void end_leaf();
+  /// Goes on with what was sent; never waits.
+  void poll();
+  /// The sum, on every rank the same; without `gathers` only the slices of this rank (slices_of)
+  /// are it.
+  std::span<T> finish();
+  /// After a sum without `gathers`: what the ranks have made of their slices, to all of them.
+  std::span<T> gather();
 
  private:
-  /// Elements of a leaf: still the caller's pieces, or a buffer of ours.
-  struct Vector {
-    Pieces pieces = {};
-    std::vector<T> buffer = {};
+  struct Free {
+    void operator()(T* memory) const;
   };
-  /// Gives buffers back.
+  using Memory = std::unique_ptr<T[], Free>;
+  /// Remembers along which nodes a leaf is added, and which memory that leaves free.
   struct Join {
     LeafSum* sum;
-    void operator()(Vector& left, Vector& right) const;
+    void operator()(T*& left, T*& right) const;
   };
 
-  std::vector<T> take_buffer(std::size_t elements);
-  void keep_buffer(std::vector<T> buffer);
+  T* take_memory();
+  bool is_alone() const { return ranks_ == 1; }
+  /// Gives buckets that nothing is missing of to the other ranks.
+  void start_buckets();
 
-  Index leaves_ = 0;
-  std::optional<TreeSum<Vector, Join>> tree_;
-  std::vector<std::vector<T>> free_;
-  std::vector<T> received_;
-  std::vector<T> result_;
+  LeafSumTask task_;
+  int rank_ = 0;
+  int ranks_ = 1;
+  LeafRange own_;
+  std::optional<TreeSum<T*, Join>> tree_;
+  std::vector<T*> chain_;  ///< the leaf, and the nodes that it is added to, one after the other
+  T weight_ = 1;
+  bool is_last_ = false;
+  std::vector<T*> freed_;
+  Index memory_elements_ = 0;
+  std::vector<Memory> memory_;
+  std::vector<T*> free_;
+  std::vector<BucketSum<T>> buckets_;
+  std::vector<Index> missing_;  ///< elements of each bucket
+  T* result_ = nullptr;
 };
 
 extern template class LeafSum<float>;

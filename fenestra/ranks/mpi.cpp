@@ -80,12 +80,56 @@ const FenestraMpiTable& load() {
          "FENESTRA_MPI");
 }
 
+void require(const FenestraMpiTable& table, int code) {
+  if (code != 0) {
+    char text[1024] = {};
+    table.text(code, text, sizeof text);
+    refuse("code " + std::to_string(code) + ", " + text, "see what the launcher says");
+  }
+}
+
+class MpiExchange : public Exchange {
+ public:
+  MpiExchange(const FenestraMpiTable& table,
+              std::span<const FenestraMessage> sends,
+              std::span<const FenestraMessage> receives,
+              int channel)
+      : table_(table) {
+    const int code = table_.begin(
+        sends.data(), sends.size(), receives.data(), receives.size(), channel, &messages_);
+    if (code != 0) {
+      drop();
+      require(table_, code);
+    }
+  }
+  ~MpiExchange() override { drop(); }
+  MpiExchange(const MpiExchange&) = delete;
+  MpiExchange& operator=(const MpiExchange&) = delete;
+
+  bool poll() override {
+    int is_done = 0;
+    require(table_, table_.test(messages_, &is_done));
+    return is_done != 0;
+  }
+  void wait() override { require(table_, table_.wait(messages_)); }
+
+ private:
+  void drop() {
+    if (messages_ != nullptr) {
+      table_.drop(messages_);
+    }
+  }
+
+  const FenestraMpiTable& table_;
+  void* messages_ = nullptr;
+};
+
 class MpiCommunicator : public Communicator {
  public:
   MpiCommunicator() : table_(load()) {
-    require(table_.start());
-    require(table_.rank(&rank_));
-    require(table_.size(&size_));
+    require(table_, table_.start());
+    require(table_, table_.rank(&rank_));
+    require(table_, table_.size(&size_));
   }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -94,7 +138,9 @@ class MpiCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void exchange(std::span<const Outgoing> sends, std::span<const Incoming> receives) override {
+  std::unique_ptr<Exchange> start(std::span<const Outgoing> sends,
+                                  std::span<const Incoming> receives,
+                                  int channel) override {
     std::vector<FenestraMessage> out;
     std::vector<FenestraMessage> in;
     for (const Outgoing& send : sends) {
@@ -104,18 +150,10 @@ class MpiCommunicator : public Communicator {
     for (const Incoming& receive : receives) {
       in.push_back({receive.from, receive.bytes.data(), receive.bytes.size()});
     }
-    require(table_.exchange(out.data(), out.size(), in.data(), in.size()));
+    return std::make_unique<MpiExchange>(table_, out, in, channel);
   }
 
  private:
-  void require(int code) const {
-    if (code != 0) {
-      char text[1024] = {};
-      table_.text(code, text, sizeof text);
-      refuse("code " + std::to_string(code) + ", " + text, "see what the launcher says");
-    }
-  }
-
   const FenestraMpiTable& table_;
   int rank_ = 0;
   int size_ = 1;

@@ -50,29 +50,80 @@ int for_each_piece(const FenestraMessage& message, const Start& begin) {
   return MPI_SUCCESS;
 }
 
-int exchange(const FenestraMessage* sends,
-             std::size_t send_count,
-             const FenestraMessage* receives,
-             std::size_t receive_count) try {
-  std::vector<MPI_Request> requests;
+struct Exchange {
+  std::vector<MPI_Request> receives;
+  std::vector<MPI_Request> sends;
+};
+
+int begin(const FenestraMessage* sends,
+          std::size_t send_count,
+          const FenestraMessage* receives,
+          std::size_t receive_count,
+          int channel,
+          void** result) try {
+  auto* const exchange = new Exchange;
+  *result = exchange;
   int code = MPI_SUCCESS;
   for (std::size_t i = 0; i < receive_count && code == MPI_SUCCESS; ++i) {
     code = for_each_piece(receives[i], [&](char* bytes, int count) {
-      return MPI_Irecv(
-          bytes, count, MPI_BYTE, receives[i].rank, 0, world, &requests.emplace_back());
+      MPI_Request& request = exchange->receives.emplace_back(MPI_REQUEST_NULL);
+      return MPI_Irecv(bytes, count, MPI_BYTE, receives[i].rank, channel, world, &request);
     });
   }
   for (std::size_t i = 0; i < send_count && code == MPI_SUCCESS; ++i) {
     code = for_each_piece(sends[i], [&](char* bytes, int count) {
-      return MPI_Isend(bytes, count, MPI_BYTE, sends[i].rank, 0, world, &requests.emplace_back());
+      MPI_Request& request = exchange->sends.emplace_back(MPI_REQUEST_NULL);
+      return MPI_Isend(bytes, count, MPI_BYTE, sends[i].rank, channel, world, &request);
     });
   }
-  if (code != MPI_SUCCESS) {
-    return code;
-  }
-  return MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  return code;
 } catch (const std::bad_alloc&) {
   return MPI_ERR_NO_MEM;
+}
+
+int test(void* given, int* is_done) {
+  auto& exchange = *static_cast<Exchange*>(given);
+  *is_done = 0;
+  for (std::vector<MPI_Request>* requests : {&exchange.receives, &exchange.sends}) {
+    int all = 0;
+    const int code = MPI_Testall(
+        static_cast<int>(requests->size()), requests->data(), &all, MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS || all == 0) {
+      return code;
+    }
+  }
+  *is_done = 1;
+  return MPI_SUCCESS;
+}
+
+int wait(void* given) {
+  auto& exchange = *static_cast<Exchange*>(given);
+  for (std::vector<MPI_Request>* requests : {&exchange.receives, &exchange.sends}) {
+    const int code =
+        MPI_Waitall(static_cast<int>(requests->size()), requests->data(), MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS) {
+      return code;
+    }
+  }
+  return MPI_SUCCESS;
+}
+
+void drop(void* given) {
+  auto* const exchange = static_cast<Exchange*>(given);
+  // Done ones are null. Others are left by a rank that fails: what it still waits for must not be
+  // written into memory that is gone.
+  for (MPI_Request& request : exchange->receives) {
+    if (request != MPI_REQUEST_NULL) {
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+  for (MPI_Request& request : exchange->sends) {
+    if (request != MPI_REQUEST_NULL) {
+      MPI_Request_free(&request);
+    }
+  }
+  delete exchange;
 }
 
 int finish() {
@@ -91,7 +142,7 @@ void text(int code, char* buffer, std::size_t buffer_size) {
 }
 
 constexpr FenestraMpiTable kTable = {
-    kFenestraMpiVersion, start, rank, size, exchange, finish, text};
+    kFenestraMpiVersion, start, rank, size, begin, test, wait, drop, finish, text};
 
 }  // namespace
 

@@ -18,15 +18,21 @@ struct FenestraMpiTable {
   int (*start)(void);
   int (*rank)(int* result);
   int (*size)(int* result);
-  /// All of these; returns when it is done. Sends are not written to.
-  int (*exchange)(const FenestraMessage* sends,
-                  std::size_t send_count,
-                  const FenestraMessage* receives,
-                  std::size_t receive_count);
+  /// Begins all of these; sends are not written to. What it makes is for the three below, and
+  /// `drop` must be called in the end.
+  int (*begin)(const FenestraMessage* sends,
+               std::size_t send_count,
+               const FenestraMessage* receives,
+               std::size_t receive_count,
+               int channel,
+               void** exchange);
+  int (*test)(void* exchange, int* is_done);
+  int (*wait)(void* exchange);
+  void (*drop)(void* exchange);
   int (*finish)(void);
   void (*text)(int code, char* buffer, std::size_t size);
 };
 
-constexpr int kFenestraMpiVersion = 1;
+constexpr int kFenestraMpiVersion = 2;
 using FenestraMpiEntry = const FenestraMpiTable* (*)(void);
 }

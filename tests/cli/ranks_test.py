@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Trains with the built tool under mpirun: any number of processes must give the bits of one.
 
-Called with the tool and mpirun. FENESTRA_KILLS says how many trainings lose a process, 1 by default.
+Called with the tool and mpirun.
 """
 
-import json
 import os
 import random
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from ranks_runs import ENVIRONMENT, is_tool, numbers_of, processes_of
 
 TOOL, MPIRUN = os.path.abspath(sys.argv[1]), sys.argv[2]
 FINE, USAGE, BAD_INPUT, INTERRUPTED = 0, 2, 3, 130
@@ -23,44 +24,6 @@ LENET = ["lenet", "--data", "digits", "--width", "0.25", "--batch", "60", "--lea
 # With batch norm; the last batch of 2, the last leaf of 1.
 UNET = ["unet", "--data", "shapes", "--count", "14", "--width", "0.25", "--size", "16x16", "--batch", "12",
         "--leaf", "3"]
-
-ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
-
-
-def numbers_of(path):
-    """Every tensor of a checkpoint, and what it says about the run, but for times."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = file.read()
-    metadata = header.pop("__metadata__")
-    tensors = {name: data[slice(*entry["data_offsets"])] for name, entry in header.items()}
-    history = [row[:4] + row[5:] for row in json.loads(metadata["train.history"])]
-    training = {key: value for key, value in metadata.items()
-                if key.startswith("fenestra.training.") and not key.endswith("checksum")}
-    return tensors, history, training
-
-
-def processes_of(parent):
-    """The processes below one, as the system has them now."""
-    below = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                text = file.read()
-        except OSError:
-            continue
-        if int(text.rpartition(")")[2].split()[1]) == parent:
-            below += [int(name)] + processes_of(int(name))
-    return below
-
-
-def is_tool(pid):
-    try:
-        return os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(TOOL)
-    except OSError:
-        return False
-
 
 class RanksTest(unittest.TestCase):
     def setUp(self):
@@ -133,6 +96,11 @@ class RanksTest(unittest.TestCase):
         done = self.run_words([TOOL, "launch", "--mpirun", "/nowhere/mpirun", "--", "train", *LENET],
                               code=BAD_INPUT)
         self.assertIn("openmpi-bin", done.stderr)
+        # What was said wrongly is not tried again.
+        for words, code in [(["--data", "/nowhere"], BAD_INPUT), (["--no-such-option"], USAGE)]:
+            done = self.run_words([TOOL, "launch", "-n", "2", "--restarts", "3", "--", "train", "lenet", *words,
+                                   "--leaf", "8"], code=code)
+            self.assertNotIn("again", done.stderr)
 
     def test_a_signal_leaves_a_checkpoint_to_go_on_with(self):
         words = [*LENET, "--epochs", "4"]
@@ -154,32 +122,37 @@ class RanksTest(unittest.TestCase):
     def test_a_killed_process_ends_the_job_and_launch_starts_it_again(self):
         words = [*LENET, "--epochs", "4"]
         self.train(0, words, "whole")
-        expected = self.checkpoint("whole")
-        for kill in range(int(os.environ.get("FENESTRA_KILLS", "1"))):
-            output = f"killed{kill}"
-            launcher = subprocess.Popen(
-                [TOOL, "launch", "-n", "3", "--restarts", "2", "--fewer", "--", "train", *words, "--output",
-                 output], cwd=self.folder.name, env=ENVIRONMENT, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True)
-            # The first one dies after the first checkpoint, so that there is something to go on with.
-            deadline = time.monotonic() + TIMEOUT
-            while not os.path.exists(self.path(output, "checkpoint.safetensors")):
-                self.assertIsNone(launcher.poll())
-                self.assertLess(time.monotonic(), deadline)
-                time.sleep(0.02)
-            time.sleep(random.random() * 0.5 if kill else 0)
-            ranks = [pid for pid in processes_of(launcher.pid) if is_tool(pid)]
-            if ranks:
-                os.kill(random.choice(ranks), signal.SIGKILL)
-            out, _ = launcher.communicate(timeout=TIMEOUT)
-            self.assertEqual(launcher.returncode, FINE, out)
-            if not kill:
-                self.assertIn("launch: the job ended with code 137; start 1 of 2 again, with 2 processes",
-                              out)
-                self.assertIn("going on after step", out)
-            self.assertEqual(self.checkpoint(output)[0], expected[0])
-            self.assertEqual([pid for pid in ranks if is_tool(pid)], [])
-            self.assertEqual([name for name in os.listdir(self.path(output)) if "new" in name], [])
+        launcher = subprocess.Popen(
+            [TOOL, "launch", "-n", "3", "--restarts", "2", "--fewer", "--", "train", *words, "--output", "killed"],
+            cwd=self.folder.name, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # After the first checkpoint, so that there is something to go on with.
+        deadline = time.monotonic() + TIMEOUT
+        while not os.path.exists(self.path("killed", "checkpoint.safetensors")):
+            self.assertIsNone(launcher.poll())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+        ranks = [pid for pid in processes_of(launcher.pid) if is_tool(pid, TOOL)]
+        os.kill(random.choice(ranks), signal.SIGKILL)
+        out, _ = launcher.communicate(timeout=TIMEOUT)
+        self.assertEqual(launcher.returncode, FINE, out)
+        self.assertIn("launch: the job ended with code 137; start 1 of 2 again, with 2 processes", out)
+        self.assertIn("going on after step", out)
+        self.assertEqual(self.checkpoint("killed")[0], self.checkpoint("whole")[0])
+        self.assertEqual([pid for pid in ranks if is_tool(pid, TOOL)], [])
+
+    @unittest.skipUnless(os.geteuid() == 0, "is somebody else already")
+    def test_it_need_not_be_root(self):
+        words = [*UNET, "--epochs", "1"]
+        self.train(0, words, "root")
+        os.chmod(self.folder.name, 0o777)
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_")}
+        done = subprocess.run([MPIRUN, "--oversubscribe", "-n", "2", TOOL, "train", *words, "--output", "user"],
+                              cwd=self.folder.name, env={**clean, "HOME": self.folder.name}, capture_output=True,
+                              text=True, timeout=TIMEOUT, check=False, **nobody)
+        self.assertEqual(done.returncode, FINE, done.stdout + done.stderr)
+        self.assertEqual(os.stat(self.path("user", "checkpoint.safetensors")).st_uid, 65534)
+        self.assertEqual(self.checkpoint("user"), self.checkpoint("root"))
 
 
 if __name__ == "__main__":

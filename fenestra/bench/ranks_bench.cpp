@@ -1,0 +1,196 @@
+// ranks_bench: what leaves cost, and what a step is made of. Not run by `make bench`.
+//
+//   ranks_bench leaves MODEL SIDE BATCH LEAF...   processor time of a step in leaves, against one
+//   piece ranks_bench plan MODEL SIDE BATCH             a step as scripts/simulate-ranks takes it
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/nn.hpp>
+#include <fenestra/nn/initialise_model.hpp>
+#include <fenestra/nn/leaf_step.hpp>
+#include <fenestra/nn/models/make.hpp>
+#include <fenestra/nn/trainer_program.hpp>
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fn = fenestra;
+namespace nn = fenestra::nn;
+using fn::Index;
+
+constexpr int kRepeats = 5;
+
+double processor_seconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+nn::Layer<float> model_of(const std::string& name) {
+  nn::Layer<float> model = nn::make_model<float>(name);
+  nn::initialise(model, fn::Key(1));
+  return model;
+}
+
+nn::Batch<float> batch_of(Index channels, Index side, Index samples) {
+  nn::Batch<float> batch{.inputs = fn::Tensor<float>(fn::Shape{samples, channels, side, side}),
+                         .labels = fn::Tensor<Index>(fn::Shape{samples})};
+  const fn::Key key(2);
+  float* const x = batch.inputs.mutable_data();
+  for (Index i = 0; i < batch.inputs.size(); ++i) {
+    x[i] = static_cast<float>(key.normal(static_cast<std::uint64_t>(i)));
+  }
+  for (Index i = 0; i < samples; ++i) {
+    batch.labels.mutable_data()[i] = i % 10;
+  }
+  return batch;
+}
+
+Index channels_of(const std::string& model) {
+  for (const nn::ModelEntry& entry : nn::model_entries()) {
+    if (entry.name == model) {
+      return entry.input[0];
+    }
+  }
+  return 3;
+}
+
+/// Trainers that differ in their leaves only, in turn, so that all of them see the same machine.
+int measure_leaves(const std::string& name, Index side, Index samples, std::vector<Index> leaves) {
+  leaves.insert(leaves.begin(), 0);
+  const nn::Batch<float> batch = batch_of(channels_of(name), side, samples);
+  std::vector<std::unique_ptr<nn::Trainer<nn::Layer<float>>>> trainers;
+  for (const Index leaf : leaves) {
+    trainers.push_back(std::make_unique<nn::Trainer<nn::Layer<float>>>(
+        model_of(name),
+        nn::TrainerOptions{.optimiser = "sgd rate=0.001 momentum=0.9", .leaf = leaf}));
+    trainers.back()->step(batch);
+  }
+  std::vector<double> least(leaves.size(), std::numeric_limits<double>::infinity());
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const double begin = processor_seconds();
+      trainers[i]->step(batch);
+      least[i] = std::min(least[i], processor_seconds() - begin);
+    }
+  }
+  std::printf("%s, %ld samples of %ld x %ld, least processor time of %d\n",
+              name.c_str(),
+              static_cast<long>(samples),
+              static_cast<long>(side),
+              static_cast<long>(side),
+              kRepeats);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    std::printf("  %-12s %8.2f ms  %.3f\n",
+                leaves[i] == 0 ? "in one piece" : ("leaf " + std::to_string(leaves[i])).c_str(),
+                1e3 * least[i],
+                least[i] / least[0]);
+  }
+  return 0;
+}
+
+/// The least processor time of every part of a step on one thread, and the gradients that each
+/// completes.
+int measure_plan(const std::string& name, Index side, Index samples) {
+  nn::Layer<float> model = model_of(name);
+  const std::vector<nn::Slot<float>> slots = nn::slots<float>(model);
+  const nn::Batch<float> batch = batch_of(channels_of(name), side, samples);
+  const nn::detail::BatchView<float> view{.inputs = &batch.inputs, .labels = &batch.labels};
+  const nn::TrainerCore<float>::Parts parts{
+      .slots = [&] { return slots; },
+      .forward = [&](const fn::Value<float>& x, nn::Pass<float>& pass) { return model(x, pass); }};
+  const nn::Loss<float> loss = nn::Loss<float>::make("cross-entropy");
+  nn::detail::StepProgram<float> program(
+      parts, nn::LossFunction<float>(loss), std::span<const nn::Slot<float>>(slots), view);
+  const nn::detail::GradientLayout layout =
+      nn::detail::gradient_layout(std::span<const nn::Slot<float>>(slots));
+  fn::ranks::LeafSum<float> memory;
+  memory.start({.elements = layout.elements});
+  nn::detail::GradientRoom<float> room;
+  float* const at = memory.begin_leaf(0);
+  for (const fn::ranks::ElementRange& range : layout.gradients) {
+    room.memory.push_back(at + range.begin);
+  }
+  struct Part {
+    double seconds = std::numeric_limits<double>::infinity();
+    std::vector<std::size_t> gradients = {};
+  };
+  std::vector<Part> found;
+  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
+    std::size_t next = 0;
+    double since = processor_seconds();
+    room.found = [&](std::span<const std::size_t> gradients) {
+      const double now = processor_seconds();
+      if (next == found.size()) {
+        found.emplace_back();
+      }
+      Part& part = found[next++];
+      part.gradients.assign(gradients.begin(), gradients.end());
+      if (repeat > 0) {  // the first one finds memory
+        part.seconds = std::min(part.seconds, now - since);
+      }
+      since = processor_seconds();
+    };
+    program.run(std::span<const nn::Slot<float>>(slots), view, fn::Key(3), room);
+  }
+  double total = 0;
+  for (const Part& part : found) {
+    total += part.seconds;
+  }
+  std::printf("# ranks_bench plan %s %ld %ld: one thread, %ld elements, %.1f ms\nbuckets",
+              name.c_str(),
+              static_cast<long>(side),
+              static_cast<long>(samples),
+              static_cast<long>(layout.elements),
+              1e3 * total);
+  for (const Index end : layout.ends) {
+    std::printf(" %ld", static_cast<long>(end));
+  }
+  // Parts between gradients are one.
+  double seconds = 0;
+  std::printf("\n");
+  for (const Part& part : found) {
+    seconds += part.seconds;
+    if (!part.gradients.empty() || &part == &found.back()) {
+      std::printf("step %.6f", seconds);
+      for (const std::size_t gradient : part.gradients) {
+        const fn::ranks::ElementRange& range = layout.gradients[gradient];
+        std::printf(" %ld %ld", static_cast<long>(range.begin), static_cast<long>(range.end));
+      }
+      std::printf("\n");
+      seconds = 0;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() < 4 || (words[0] != "leaves" && words[0] != "plan")) {
+    std::cerr << "ranks_bench: leaves MODEL SIDE BATCH LEAF... or plan MODEL SIDE BATCH\n";
+    return 2;
+  }
+  const auto number = [&](std::size_t i) { return static_cast<Index>(std::stol(words[i])); };
+  fn::set_threads(1);
+  if (words[0] == "plan") {
+    return measure_plan(words[1], number(2), number(3));
+  }
+  std::vector<Index> leaves;
+  for (std::size_t i = 4; i < words.size(); ++i) {
+    leaves.push_back(number(i));
+  }
+  return measure_leaves(words[1], number(2), number(3), leaves);
+} catch (const std::exception& error) {
+  std::cerr << "ranks_bench: " << error.what() << "\n";
+  return 2;
+}
