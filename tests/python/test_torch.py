@@ -102,20 +102,40 @@ def test_tensors_go_to_torch_without_a_copy():
     assert t.numpy()[0] == 5
 
 
+# Before torch 2, as_tensor knows sequences and NumPy's arrays only: it copies, number by number.
+COPIES = int(torch.__version__.split(".")[0]) < 2
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("take", [torch.from_dlpack, torch.as_tensor])
-def test_torch_takes_tensors_of_both_types(take, dtype):
+def test_torch_takes_tensors_of_both_types(take, dtype, rng):
+    copies = COPIES and take is torch.as_tensor
+    for shape in ((5,), (2, 3), (1, 2, 3, 2), (0,)):
+        t = fn.tensor(rng.normal(size=shape), dtype)
+        x = take(t)
+        assert x.shape == shape
+        if t.size:  # sequences without numbers have no type
+            assert x.dtype == getattr(torch, dtype)
+        np.testing.assert_array_equal(x.numpy(), t.numpy())
     t = fn.tensor([[1.0, 2.0], [3.0, 4.0]], dtype)
-    if take is torch.as_tensor and int(torch.__version__.split(".")[0]) < 2:
-        with pytest.raises(TypeError, match="torch.from_dlpack"):  # it knows sequences and NumPy's arrays only
-            take(t)
-        return
     x = take(t)
-    assert x.dtype == getattr(torch, dtype) and x.shape == (2, 2)
     x[0, 1] = 7
-    assert t[0, 1].item() == 7
-    with pytest.raises(TypeError, match="detach"):
+    assert t[0, 1].item() == (2 if copies else 7)
+    with pytest.raises(TypeError, match="from_dlpack" if copies else "detach"):
         fn.grad(lambda v: fn.sum(v * take(v).sum().item()))(t)
+
+
+@pytest.mark.skipif(not COPIES, reason="torch.as_tensor takes tensors of rank 0 from torch 2 on")
+def test_a_tensor_without_axes_says_what_to_call_instead():
+    with pytest.raises(TypeError, match="torch.from_dlpack"):
+        torch.as_tensor(fn.tensor(1.0))
+
+
+def test_items_are_tensors_in_python_whatever_c_gets():
+    t = fn.tensor([1.0, 2.0, 3.0])
+    for items in (list(t), list(reversed(t))[::-1], [t[i] for i in range(3)]):
+        assert [type(item) for item in items] == [fn.Tensor] * 3
+        assert [item.item() for item in items] == [1, 2, 3]
 
 
 def test_torch_tensors_and_arrays_share_a_program(rng):
