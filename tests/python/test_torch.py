@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
 import fenestra as fn  # noqa: E402
+from fenestra import nn  # noqa: E402
 
 LABELS = np.array([2, 0, 1])
 CASES = {
@@ -79,6 +80,39 @@ def test_value_vjp_and_jvp_are_those_of_torch(name, rng):
         lambda *args: f(F, *args), tuple(map(torch.from_numpy, inputs)),
         tuple(map(torch.from_numpy, tangents)))
     close(y_dot, y_dot_torch, 3 * roundings + y.size)
+
+
+def test_batch_norm_has_the_statistics_of_torch_over_50_steps(rng):
+    momentum, cells = 0.1, 4 * 5 * 2
+    ours = nn.BatchNorm(3, momentum=momentum, dtype="float64")
+    theirs = torch.nn.BatchNorm2d(3, momentum=momentum, dtype=torch.float64)
+    weight, bias = rng.normal(size=3), rng.normal(size=3)
+    ours.update({"weight": weight, "bias": bias})
+    theirs.load_state_dict({"weight": torch.from_numpy(weight), "bias": torch.from_numpy(bias)}, strict=False)
+    largest = 0.0
+    for step in range(50):
+        x = rng.normal(size=(4, 3, 5, 2)) * (1 + step % 7) + rng.normal(size=(1, 3, 1, 1))
+        largest = max(largest, np.abs(x).max())
+        pass_ = nn.Pass.training(nn.Key(step))
+        y = ours(x, pass_)
+        nn.apply_updates(ours, pass_)
+        # With x up to X and the deviation s, a mean is off by cells * u * X and a deviation by cells * u * s:
+        # their quotients, which are below 2 X / s, by three times the former over s.
+        quotient = np.abs(x).max() / x.std(axis=(0, 2, 3)).min()
+        close(y, theirs(torch.from_numpy(x)), cells + 16, 3 * quotient * np.abs(weight).max() + np.abs(bias).max())
+    # Errors of a batch's sums enter by the momentum and fade by the rest of it: those of one batch in all,
+    # and 1 / momentum times the roundings of a step.
+    roundings = cells + 8 + 4 / momentum
+    var_size = (2 * largest) ** 2
+    for name, size in (("running_mean", largest), ("running_var", var_size)):
+        expected = getattr(theirs, name)
+        assert np.abs(expected.numpy() - (name == "running_var")).max() > 0.1, "they move"
+        close(ours.buffers()[name], expected, roundings, size)
+    theirs.eval()
+    var = theirs.running_var.min().item()
+    quotient = 2 * largest / var**0.5
+    size = (largest / var**0.5 + quotient * var_size / var) * np.abs(weight).max() + np.abs(bias).max()
+    close(ours(x), theirs(torch.from_numpy(x)), roundings + 8, size)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
