@@ -5,6 +5,7 @@
 #include <fenestra/cli/explain_network.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/units.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/kernels/isa.hpp>
 
 #include <algorithm>
@@ -77,18 +78,19 @@ ExitCode bench_command(const BenchOptions& options) {
                 {"arena_bytes", made->program.peak_bytes()}});
     return fine;
   }
-  std::cout << columns(
-      {{"model", options.model + ", " + what},
-       {"input", extents(made->x.shape())},
-       {"threads", std::to_string(threads()) + ", " + std::string(kernels::isa_name())},
-       {"median",
-        time_text(middle) + " for a call, of " + grouped(static_cast<Index>(times.size()))},
-       {"least", time_text(least)},
-       {"samples", decimal(rate, rate < 100 ? 1 : 0) + " in a second"},
-       {"before",
-        time_text(compiling) + " to load and compile, " + time_text(first) +
-            " for the first call"}},
-      0);
+  std::cout << wrapped(
+      columns({{"model", options.model + ", " + what},
+               {"input", extents(made->x.shape())},
+               {"threads", std::to_string(threads()) + ", " + std::string(kernels::isa_name())},
+               {"median",
+                time_text(middle) + " for a call, of " + grouped(static_cast<Index>(times.size()))},
+               {"least", time_text(least)},
+               {"samples", decimal(rate, rate < 100 ? 1 : 0) + " in a second"},
+               {"before",
+                time_text(compiling) + " to load and compile, " + time_text(first) +
+                    " for the first call"}},
+              0),
+      terminal_of(Stream::out));
   return fine;
 }
 

@@ -4,8 +4,10 @@
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/check_onnx.hpp>
 #include <fenestra/cli/command_line.hpp>
+#include <fenestra/cli/table.hpp>
 #include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/kernels/candidate.hpp>
 
 #include <array>
@@ -102,7 +104,7 @@ void print_text(const OperatorEntry& entry,
                                                        : std::string(law_meaning(outcome.law))});
   }
   std::cout << entry.name << "\n  " << problem << "\n  seed " << seed << "\n\n"
-            << columns(rows, 2) << "\n"
+            << wrapped(columns(rows, 2), terminal_of(Stream::out)) << "\n"
             << "laws: " << counts[static_cast<int>(Verdict::holds)] << " hold, "
             << counts[static_cast<int>(Verdict::broken)] << " broken, "
             << counts[static_cast<int>(Verdict::not_applicable)] << " not applicable\n";
@@ -204,7 +206,9 @@ void print_tallies(const std::vector<Tally>& tallies) {
       rows.back().push_back(count.applied ? std::to_string(count.held) : "-");
     }
   }
-  std::cout << columns(rows, 0, Align::right);
+  std::vector<Align> align(rows.front().size(), Align::right);
+  align.front() = Align::left;
+  std::cout << table_text(rows, {.align = align}, terminal_of(Stream::out));
 }
 
 void print_failure(const Failure& failure, std::int64_t cases) {
@@ -268,9 +272,11 @@ ExitCode check_random(std::span<const OperatorEntry> entries, const CheckOptions
     if (failure) {
       print_failure(*failure, cases);
     } else {
-      std::cout << "\nevery law holds wherever it applies; " << cases
-                << (cases == 1 ? " problem" : " problems") << " per operator, seed " << options.seed
-                << "\n";
+      std::cout << "\n"
+                << wrapped("every law holds wherever it applies; " + std::to_string(cases) +
+                               (cases == 1 ? " problem" : " problems") + " per operator, seed " +
+                               std::to_string(options.seed) + "\n",
+                           terminal_of(Stream::out));
     }
   }
   return failure ? law_broken : fine;

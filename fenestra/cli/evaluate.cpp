@@ -2,7 +2,9 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/evaluate.hpp>
+#include <fenestra/cli/table.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/nn/data/loader.hpp>
 #include <fenestra/nn/metrics.hpp>
 
@@ -14,6 +16,27 @@ namespace fenestra::cli {
 namespace {
 
 std::string percent_text(double share) { return decimal(100 * share, 2) + " %"; }
+
+/// A row for each true class, a column for each that was found; classes without a name have a
+/// number.
+std::string confusion_text(const nn::ConfusionMatrix& matrix,
+                           std::vector<std::string> names,
+                           const Terminal& terminal) {
+  for (Index c = static_cast<Index>(names.size()); c < matrix.classes(); ++c) {
+    names.push_back(std::to_string(c));
+  }
+  std::vector<std::vector<std::string>> rows{{""}};
+  rows[0].insert(rows[0].end(), names.begin(), names.end());
+  for (Index label = 0; label < matrix.classes(); ++label) {
+    rows.push_back({names[static_cast<std::size_t>(label)]});
+    for (Index found = 0; found < matrix.classes(); ++found) {
+      rows.back().push_back(std::to_string(matrix.counts()[label * matrix.classes() + found]));
+    }
+  }
+  std::vector<Align> align(rows[0].size(), Align::right);
+  align[0] = Align::left;
+  return table_text(rows, {.align = align}, terminal);
+}
 
 Json number_or_null(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
 
@@ -57,9 +80,10 @@ std::string score_text(const nn::Evaluation& evaluation, nn::Task task) {
 std::string evaluation_text(const nn::Evaluation& evaluation,
                             nn::Task task,
                             const std::vector<std::string>& classes) {
+  const Terminal terminal = terminal_of(Stream::out);
   std::string text;
   if (task == nn::Task::classification && evaluation.confusion && classes.size() <= 20) {
-    text += nn::to_string(*evaluation.confusion, classes) + "\n";
+    text += confusion_text(*evaluation.confusion, classes, terminal) + "\n";
   }
   if (task == nn::Task::segmentation && evaluation.confusion) {
     std::vector<std::vector<std::string>> table{{"class", "IoU"}};
@@ -68,9 +92,11 @@ std::string evaluation_text(const nn::Evaluation& evaluation,
       table.push_back({i < classes.size() ? classes[i] : std::to_string(i),
                        std::isnan(each[i]) ? "-" : decimal(each[i], 4)});
     }
-    text += columns(table, 0, Align::right) + "\n";
+    text += table_text(table, {.align = {Align::left, Align::right}}, terminal) + "\n";
   }
-  return text + score_text(evaluation, task) + ", loss " + decimal(evaluation.loss, 4) + "\n";
+  return text +
+         wrapped(score_text(evaluation, task) + ", loss " + decimal(evaluation.loss, 4) + "\n",
+                 terminal);
 }
 
 Json evaluation_json(const nn::Evaluation& evaluation,
@@ -145,10 +171,13 @@ ExitCode evaluate_command(const EvalOptions& options) {
     print_json(json);
     return fine;
   }
-  std::cout << network.name << " on " << data->info().name << ", "
-            << (options.training_part ? "the part to learn from" : "the part that is held out")
-            << ": " << kind_of_samples(network.input.rank() - 1) << " "
-            << preparation_words(network.info.preprocessing, data->sample_shape()) << "\n\n"
+  std::cout << wrapped(network.name + " on " + data->info().name + ", " +
+                           (options.training_part ? "the part to learn from"
+                                                  : "the part that is held out") +
+                           ": " + std::string(kind_of_samples(network.input.rank() - 1)) + " " +
+                           preparation_words(network.info.preprocessing, data->sample_shape()) +
+                           "\n\n",
+                       terminal_of(Stream::out))
             << evaluation_text(evaluation, network.task, network.info.classes);
   return fine;
 }

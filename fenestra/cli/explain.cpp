@@ -361,9 +361,11 @@ void list_operators(bool as_json) {
     print_json({{"operators", std::move(list)}});
     return;
   }
+  const Terminal terminal = terminal_of(Stream::out);
   for (const OperatorEntry& entry : check::registry()) {
-    std::cout << entry.name << "\n  " << entry.summary << "\n  fenestra explain " << entry.name
-              << " \"" << entry.example << "\"\n";
+    std::cout << entry.name << "\n"
+              << wrapped("  " + std::string(entry.summary) + "\n", terminal)
+              << "  fenestra explain " << entry.name << " \"" << entry.example << "\"\n";
   }
 }
 

@@ -9,6 +9,7 @@
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/training_run.hpp>
 #include <fenestra/cli/units.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/io/onnx.hpp>
 
 #include <fnmatch.h>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
 namespace fenestra::cli {
@@ -214,31 +216,33 @@ void print_start(const FinetuneOptions& options, const Start& start, const Train
                      {"step", training.steps()}});
     return;
   }
+  std::ostringstream words;
   if (!start.head_words.empty()) {
-    std::cout << start.head_words << "\n";
+    words << start.head_words << "\n";
   }
   for (const std::string& word : choice.words) {
-    std::cout << word << "\n";
+    words << word << "\n";
   }
-  std::cout << choice.trained << " weights are trained (" << choice.numbers << " numbers), "
-            << choice.frozen << " are frozen";
+  words << choice.trained << " weights are trained (" << choice.numbers << " numbers), "
+        << choice.frozen << " are frozen";
   if (start.has_statistics) {
-    std::cout << "; batch norm " << (start.uses_batch ? "by the batch" : "as in inference")
-              << " (--bn)";
+    words << "; batch norm " << (start.uses_batch ? "by the batch" : "as in inference")
+          << " (--bn)";
   }
-  std::cout << "\n";
+  words << "\n";
   for (const onnx::Problem& problem : start.cut_off) {
-    std::cout << "  not reached: " << to_string(problem) << "\n";
+    words << "  not reached: " << to_string(problem) << "\n";
   }
-  std::cout << plan.train->info().name << ": " << plan.train->size() << " samples to learn from, "
-            << plan.test->size() << " held out; "
-            << preparation_words(plan.info.preprocessing, plan.train->sample_shape()) << "\n"
-            << plan.epochs << " epochs, batches of " << plan.batch << ", " << options.optimiser
-            << ", " << options.schedule << "\n";
+  words << plan.train->info().name << ": " << plan.train->size() << " samples to learn from, "
+        << plan.test->size() << " held out; "
+        << preparation_words(plan.info.preprocessing, plan.train->sample_shape()) << "\n"
+        << plan.epochs << " epochs, batches of " << plan.batch << ", " << options.optimiser << ", "
+        << options.schedule << "\n";
   if (options.resume) {
-    std::cout << "going on after step " << training.steps() << "\n";
+    words << "going on after step " << training.steps() << "\n";
   }
-  std::cout << "\n" << std::flush;
+  words << "\n";
+  std::cout << wrapped(words.str(), terminal_of(Stream::out)) << std::flush;
 }
 
 }  // namespace

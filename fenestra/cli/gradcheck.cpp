@@ -7,8 +7,10 @@
 // small beside the gradient itself.
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/gradcheck.hpp>
+#include <fenestra/cli/table.hpp>
 #include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/nn/data/loader.hpp>
 #include <fenestra/nn/initialise.hpp>
@@ -361,16 +363,17 @@ ExitCode gradcheck_command(const GradcheckOptions& options) {
                        short_number(row.allowed),
                        row.agrees ? "agrees" : "DIFFERS"});
     }
-    std::cout << columns(table,
-                         0,
-                         {Align::left,
-                          Align::left,
-                          Align::right,
-                          Align::right,
-                          Align::right,
-                          Align::right,
-                          Align::left})
-              << check.verdict() << "\n";
+    const Terminal terminal = terminal_of(Stream::out);
+    std::cout << table_text(table,
+                            {.align = {Align::left,
+                                       Align::left,
+                                       Align::right,
+                                       Align::right,
+                                       Align::right,
+                                       Align::right,
+                                       Align::left}},
+                            terminal)
+              << wrapped(check.verdict() + "\n", terminal);
   }
   return check.agrees() ? fine : law_broken;
 }

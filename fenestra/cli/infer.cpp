@@ -9,6 +9,7 @@
 #include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/train_watch.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/io/regions.hpp>
 #include <fenestra/nn/tiles.hpp>
 
@@ -209,11 +210,14 @@ ExitCode infer_command(const InferOptions& options) {
                 {"written", options.output}});
     return fine;
   }
-  std::cout << extents(spatial(spatial(input))) << " to "
-            << extents(spatial(spatial(report.output))) << " in " << report.tiles
-            << (report.tiles == 1 ? " tile of " : " tiles of ") << extents(report.tile)
-            << ", each cell read " << decimal(report.input_share, 2) << " times, "
-            << bytes_text(report.bytes) << " for a tile\nwritten: " << options.output << "\n";
+  std::cout << wrapped(extents(spatial(spatial(input))) + " to " +
+                           extents(spatial(spatial(report.output))) + " in " +
+                           std::to_string(report.tiles) +
+                           (report.tiles == 1 ? " tile of " : " tiles of ") + extents(report.tile) +
+                           ", each cell read " + decimal(report.input_share, 2) + " times, " +
+                           bytes_text(report.bytes) + " for a tile\n",
+                       terminal_of(Stream::out))
+            << "written: " << options.output << "\n";
   return fine;
 }
 

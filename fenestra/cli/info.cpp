@@ -3,6 +3,7 @@
 #include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/wrap.hpp>
 
 namespace fenestra::cli {
 
@@ -51,11 +52,12 @@ ExitCode info(bool as_json) {
     return text;
   };
   std::cout << "fenestra " << version << "\n"
-            << columns({{"compiler", std::string(kCompiler)},
-                        {"scalars", joined(scalars)},
-                        {"gmp", kHaveGmp ? "yes" : "no"},
-                        {"operators", joined(operators)}},
-                       0);
+            << wrapped(columns({{"compiler", std::string(kCompiler)},
+                                {"scalars", joined(scalars)},
+                                {"gmp", kHaveGmp ? "yes" : "no"},
+                                {"operators", joined(operators)}},
+                               0),
+                       terminal_of(Stream::out));
   return fine;
 }
 

@@ -116,13 +116,13 @@ int usage(const std::string& text, const std::string& command, bool as_json) {
   if (as_json) {
     print_json({{"error", error_json("usage", text)}});
   }
-  std::cerr << "fenestra: " << text << "\n"
-            << "Try: fenestra " << command << (command.empty() ? "" : " ") << "--help\n";
+  std::cerr << wrapped("fenestra: " + text + "\n", terminal_of(Stream::err)) << "Try: fenestra "
+            << command << (command.empty() ? "" : " ") << "--help\n";
   return bad_usage;
 }
 
 int refuse(const std::string& text) {
-  std::cerr << "fenestra: " << text << "\n";
+  std::cerr << wrapped("fenestra: " + text + "\n", terminal_of(Stream::err));
   return bad_input;
 }
 

@@ -3,6 +3,7 @@
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/onnx.hpp>
+#include <fenestra/cli/table.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>
@@ -175,7 +176,7 @@ ExitCode run_named_command(const RunNamedOptions& options) {
   if (options.json) {
     print_json({{"model", options.file}, {"outputs", std::move(json)}});
   } else {
-    std::cout << columns(table, 0);
+    std::cout << table_text(table, {.align = {}}, terminal_of(Stream::out));
   }
   return fine;
 }

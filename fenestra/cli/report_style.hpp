@@ -19,7 +19,7 @@ inline constexpr std::string_view kReportStyle = R"css(
 }
 html { scroll-behavior: smooth; }
 h2 { scroll-margin-top: 1rem; font-size: 1.3rem; }
-h3 { margin: 1.5rem 0 .5rem; font-size: 1rem; }
+h3 { margin: 1.5rem 0 .5rem; font-size: 1rem; overflow-wrap: anywhere; }
 header p { margin-top: .4rem; }
 header p b { color: var(--ink); font-weight: 600; }
 .tile.main { border-color: var(--first); }

@@ -7,6 +7,7 @@
 #include <fenestra/cli/run_model.hpp>
 #include <fenestra/cli/table.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>
 #include <fenestra/io/npy_header.hpp>
@@ -367,8 +368,9 @@ ExitCode run_command(const RunOptions& options) {
                 {"results", std::move(results)}});
     return fine;
   }
-  std::cout << table_text(table, {.align = {}}, terminal_of(Stream::out)) << "(" << prepared
-            << ")\n";
+  const Terminal terminal = terminal_of(Stream::out);
+  std::cout << table_text(table, {.align = {}}, terminal)
+            << wrapped("(" + prepared + ")\n", terminal);
   if (options.output) {
     std::cout << "written: " << *options.output << "\n";
   }

@@ -15,6 +15,7 @@
 #include <fenestra/cli/train_watch.hpp>
 #include <fenestra/cli/training_run.hpp>
 #include <fenestra/cli/units.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>
 #include <fenestra/nn/data/loader.hpp>
@@ -23,6 +24,7 @@
 
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <system_error>
 
 namespace fenestra::cli {
@@ -287,23 +289,26 @@ void print_start(const TrainOptions& options, const Run& run, const TrainingRun&
     print_json_line(start);
     return;
   }
-  std::cout << summary_table(summary, terminal_of(Stream::out)) << "\n"
-            << run.train->info().name << ": " << grouped(run.train->size())
-            << " samples to learn from, " << grouped(run.test->size()) << " held out; "
-            << kind_of_samples(run.input.rank() - 1) << " "
-            << preparation_words(run.preprocessing, run.train->sample_shape()) << "\n"
-            << settings.epochs << " epochs, batches of " << settings.batch << ", "
-            << settings.optimiser << ", " << settings.schedule << ", augmentation "
-            << settings.augmentation << ", seed " << settings.seed << "\n";
+  std::ostringstream words;
+  words << "\n"
+        << run.train->info().name << ": " << grouped(run.train->size())
+        << " samples to learn from, " << grouped(run.test->size()) << " held out; "
+        << kind_of_samples(run.input.rank() - 1) << " "
+        << preparation_words(run.preprocessing, run.train->sample_shape()) << "\n"
+        << settings.epochs << (settings.epochs == 1 ? " epoch" : " epochs") << ", batches of "
+        << settings.batch << ", " << settings.optimiser << ", " << settings.schedule
+        << ", augmentation " << settings.augmentation << ", seed " << settings.seed << "\n";
   if (settings.leaf > 0) {
-    std::cout << "leaves of " << settings.leaf << " samples, on "
-              << (communicator ? communicator->size() : 1) << " processes; any number of them "
-              << "gives the same weights\n";
+    words << "leaves of " << settings.leaf << " samples, on "
+          << (communicator ? communicator->size() : 1) << " processes; any number of them "
+          << "gives the same weights\n";
   }
   if (options.resume) {
-    std::cout << "going on after step " << grouped(training.steps()) << "\n";
+    words << "going on after step " << grouped(training.steps()) << "\n";
   }
-  std::cout << "\n" << std::flush;
+  words << "\n";
+  const Terminal terminal = terminal_of(Stream::out);
+  std::cout << summary_table(summary, terminal) << wrapped(words.str(), terminal) << std::flush;
 }
 
 }  // namespace
@@ -368,7 +373,7 @@ ExitCode train(const TrainOptions& said) {
     }
     std::cout << evaluation_text(evaluation, run.task, run.info.classes);
     if (gradients) {
-      std::cout << gradients->verdict() << "\n";
+      std::cout << wrapped(gradients->verdict() + "\n", terminal_of(Stream::out));
     }
     std::cout << "\n"
               << columns({{"model", model_file},

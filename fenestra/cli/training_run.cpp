@@ -7,6 +7,7 @@
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/training_run.hpp>
+#include <fenestra/cli/wrap.hpp>
 #include <fenestra/io/safetensors.hpp>
 #include <fenestra/kernels/isa.hpp>
 
@@ -75,6 +76,28 @@ std::vector<LayerRow> layer_rows(const nn::Summary& summary) {
                     sees.empty() ? "all" : sees});
   }
   return rows;
+}
+
+/// Scores for classes are compared with labels, pictures with numbers.
+void require_loss(const TrainingPlan& plan) {
+  const bool by_labels = plan.task != nn::Task::reconstruction;
+  const auto fits = [&](std::string_view text) {
+    const auto loss = nn::Loss<float>::make(text);
+    return by_labels ? loss.takes_labels() : loss.takes_values();
+  };
+  if (fits(plan.trainer.loss)) {
+    return;
+  }
+  std::string others;
+  for (const std::string& name : nn::loss_names()) {
+    if (fits(name)) {
+      others += (others.empty() ? "" : ", ") + name;
+    }
+  }
+  throw Error(ErrorCode::bad_problem,
+              "--loss \"" + plan.trainer.loss + "\" compares with " +
+                  (by_labels ? "numbers; " : "labels; ") + plan.data + " has " +
+                  (by_labels ? "labels" : "numbers") + "\n  fix: one of " + others);
 }
 
 }  // namespace
@@ -163,6 +186,7 @@ TrainingRun::TrainingRun(TrainingPlan plan, nn::Layer<float> model)
                 {.batch = std::min<Index>(64, plan_.test->size()),
                  .shuffle = false,
                  .preprocessing = plan_.info.preprocessing}) {
+  require_loss(plan_);
   trainer_.metadata() = nn::model_metadata(std::as_const(trainer_).model(), plan_.info);
   if (plan_.resume) {
     trainer_.resume(plan_.files.checkpoint);
@@ -250,10 +274,12 @@ bool TrainingRun::fit() {
                      {"checkpoint", plan_.files.checkpoint.string()},
                      {"go_on", line}});
   } else {
-    std::cerr << "interrupted after step " << grouped(trainer_.steps()) << " ("
-              << trainer_.cursor().epoch << " of " << plan_.epochs
-              << " epochs done); the checkpoint is " << plan_.files.checkpoint.string()
-              << "\nto go on: " << line << "\n";
+    std::cerr << wrapped("interrupted after step " + grouped(trainer_.steps()) + " (" +
+                             std::to_string(trainer_.cursor().epoch) + " of " +
+                             std::to_string(plan_.epochs) + " epochs done); the checkpoint is " +
+                             plan_.files.checkpoint.string() + "\n",
+                         terminal_of(Stream::err))
+              << "to go on: " << line << "\n";
   }
   return false;
 }
@@ -328,9 +354,11 @@ void TrainingRun::write_report() {
 }
 
 std::string TrainingRun::early_end_words() const {
-  return stopped_early() ? "stopped early: no better score for " + std::to_string(plan_.patience) +
-                               " epochs; the best weights are kept\n\n"
-                         : "";
+  return stopped_early()
+             ? wrapped("stopped early: no better score for " + std::to_string(plan_.patience) +
+                           " epochs; the best weights are kept\n\n",
+                       terminal_of(Stream::out))
+             : "";
 }
 
 Json TrainingRun::end_json() const {

@@ -78,9 +78,9 @@ Options with_options(Options options,
                      const std::vector<std::pair<std::string, std::string>>& given) {
   for (const auto& [key, value] : given) {
     bool found = false;
-    std::string known;
+    std::vector<std::string_view> known;
     for_each_option(options, [&](const char* option, auto& place) {
-      known += (known.empty() ? "" : ", ") + std::string(option);
+      known.emplace_back(option);
       if (key != option) {
         return;
       }
@@ -96,8 +96,7 @@ Options with_options(Options options,
       }
     });
     if (!found) {
-      detail::throw_words(
-          "optimiser", text, name + " has no option \"" + key + "\"", "one of " + known);
+      detail::throw_unknown_option("optimiser", text, name, key, known);
     }
   }
   return options;

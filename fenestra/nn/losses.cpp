@@ -170,10 +170,11 @@ Loss<T> Loss<T>::make(std::string_view text) {
   loss.option_ = loss.name_ == "huber" ? 1 : loss.name_ == "focal" ? 2 : 0;
   for (const auto& [key, value] : words.options) {
     if (key != option) {
-      detail::throw_words("loss",
-                          text,
-                          loss.name_ + " has no option \"" + key + "\"",
-                          option.empty() ? "no options" : option + "=NUMBER");
+      std::vector<std::string_view> options;
+      if (!option.empty()) {
+        options.emplace_back(option);
+      }
+      detail::throw_unknown_option("loss", text, loss.name_, key, options);
     }
     loss.option_ = detail::parse_number("loss", text, key, value);
   }

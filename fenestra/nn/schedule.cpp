@@ -103,13 +103,15 @@ Schedule Schedule::parse(std::string_view text) {
               s.final_divisor_ >= 1 && s.final_divisor_ < 1e30,
               "final_divisor >= 1");
     } else {
-      detail::throw_words("schedule",
-                          text,
-                          words.name + " has no option \"" + key + "\"",
-                          std::string("one of ") + (cycles  ? "steps, rise, divisor, final_divisor"
-                                                    : falls ? "warmup, steps, least"
-                                                    : steps_down ? "warmup, every, factor"
-                                                                 : "warmup"));
+      using Names = std::vector<std::string_view>;
+      detail::throw_unknown_option("schedule",
+                                   text,
+                                   words.name,
+                                   key,
+                                   cycles       ? Names{"steps", "rise", "divisor", "final_divisor"}
+                                   : falls      ? Names{"warmup", "steps", "least"}
+                                   : steps_down ? Names{"warmup", "every", "factor"}
+                                                : Names{"warmup"});
     }
   }
   return s;

@@ -51,6 +51,23 @@ template <class Names>
       "one of " + known);
 }
 
+/// For an option that the thing called `name` does not have.
+template <class Names>
+[[noreturn]] void throw_unknown_option(std::string_view what,
+                                       std::string_view text,
+                                       const std::string& name,
+                                       const std::string& key,
+                                       const Names& options) {
+  std::string known;
+  for (const std::string_view one : options) {
+    known += (known.empty() ? "one of " : ", ") + std::string(one);
+  }
+  throw_words(what,
+              text,
+              name + " has no option \"" + key + "\"" + did_you_mean(key, options),
+              known.empty() ? "no options" : known);
+}
+
 /// `what` says in messages what the text is of.
 inline Words parse_words(std::string_view what, std::string_view text) {
   Words words;

@@ -175,6 +175,23 @@ py::object get_item(const AnyTensor& tensor, const py::object& key) {
       tensor.value);
 }
 
+/// What C asks for with PySequence_GetItem; `t[i]` of Python is get_item. The numbers of one axis
+/// are NumPy's here: torch.as_tensor before torch 2 knows nested sequences of such numbers, and
+/// neither
+/// __dlpack__ nor __array__.
+PyObject* sequence_item(PyObject* self, Py_ssize_t at) {
+  try {
+    const AnyTensor* tensor = tensor_of(self);
+    if (tensor == nullptr || tensor->shape().rank() != 1 || tensor->level() != 0) {
+      return PyObject_GetItem(self, py::int_(at).ptr());
+    }
+    return PySequence_GetItem(visible_array(*tensor, "item").ptr(), at);
+  } catch (...) {
+    set_python_error("item");
+    return nullptr;
+  }
+}
+
 // --- Exchange ------------------------------
 
 struct Exported {
@@ -341,7 +358,7 @@ void define_tensor(py::module_& module) {
 
   tensor.def("__len__", [](const AnyTensor& t) {
     if (t.shape().rank() == 0) {
-      // Old releases of torch.as_tensor ask for it on their way through a tensor.
+      // torch.as_tensor before torch 2 asks for it, and has no other way to one number.
       throw py::type_error(
           "len: a tensor of rank 0 has no length\n  fix: .item() is its number; for torch, "
           "torch.from_dlpack(t)");
@@ -349,6 +366,7 @@ void define_tensor(py::module_& module) {
     return t.shape()[0];
   });
   tensor.def("__getitem__", &get_item, py::arg("key"));
+  the_tensor_type->tp_as_sequence->sq_item = &sequence_item;
   tensor.def(
       "__setitem__",
       [](AnyTensor& t, const py::object& key, const py::object& value) {

@@ -147,6 +147,10 @@ def _iterate(self: Tensor) -> Any:
     return (self[i] for i in range(len(self)))
 
 
+def _reversed(self: Tensor) -> Any:
+    return (self[i] for i in reversed(range(len(self))))
+
+
 def _format(self: Tensor, spec: str) -> str:
     """The number of a tensor of one element, as a float is formatted: f"{loss:.3f}"."""
     if not spec and self.ndim != 0:
@@ -193,6 +197,7 @@ def _define_methods() -> None:
         "reshape": _reshape,
         "transpose": _transpose,
         "__iter__": _iterate,
+        "__reversed__": _reversed,
         "__format__": _format,
         "__reduce__": _reduce,
         "__round__": _round,

@@ -133,6 +133,26 @@ class Trained(NetworkTest):
             self.assertEqual(done.returncode, FINE, line + done.stderr)
             self.assertTrue(done.stdout)
 
+    def test_nothing_but_what_is_to_be_pasted_is_wider_than_the_terminal(self):
+        sample = os.path.join(self.folder, "run", "sample.png")
+        for number, arguments in enumerate([
+            ["train", *QUICK, "--epochs", "1", "--gradcheck"],
+            ["eval", self.model, "--data", "digits"], ["run", self.model, sample], ["summary", self.model],
+            ["gradcheck", self.model, "--samples", "1"], ["explain", "model", self.model],
+            ["bench", self.model, "--time", "0.01"], ["info"], ["explain"],
+            ["check", "conv", "x=1x1x4x4 w=1x1x2x2"], ["check", "--cases", "1"],
+            ["train", "lenett", "--data", "digits"], ["train", "lenet", "--data", "digits:nowhere"],
+            ["eval", self.model, "--data", "shapes"], ["run", sample, sample], []]):  # fmt: skip
+            for width in (44, 80):
+                more = ["--output", f"narrow{number}-{width}"] if arguments[:1] == ["train"] else []
+                done = subprocess.run([TOOL, *arguments, *more], capture_output=True, text=True, timeout=120,
+                                      cwd=self.folder, env={**os.environ, "COLUMNS": str(width), "LANG": "C.UTF-8"})
+                for line in (done.stdout + done.stderr).splitlines():
+                    is_to_paste = TOOL in line or line.startswith(("  fenestra ", "  x="))
+                    # An epoch's line is for people who look, or for whoever reads the pipe: never cut there.
+                    if not is_to_paste and not line.startswith("epoch ") and len(line.split()) > 2:
+                        self.assertLessEqual(len(line), width, f"{arguments} at {width}: {line}")
+
     def test_the_model_file_says_what_it_is(self):
         tensors, metadata = tensors_of(self.model)
         self.assertEqual(tensors["conv1.weight"][:2], ("F32", [3, 1, 5, 5]))
@@ -315,6 +335,11 @@ class Training(NetworkTest):
             (["lenet", "--data", "digits", "--optimiser", "adan"], "bad-problem", ["adam"]),
             (["lenet", "--data", "digits", "--schedule", "cosin"], "bad-problem", ["cosine"]),
             (["lenet", "--data", "digits", "--augmentation", "shfit=1"], "bad-problem", ["shift"]),
+            (["lenet", "--data", "digits", "--optimiser", "adam rat=1"], "bad-problem", ["did you mean rate?"]),
+            (["lenet", "--data", "digits", "--schedule", "cosine warm=1"], "bad-problem", ["did you mean warmup?"]),
+            (["lenet", "--data", "digits", "--augmentation", "flip=2"], "invalid-extent", ["flip = 2\n"]),
+            (["lenet", "--data", "digits", "--loss", "mse"], "bad-problem", ["mse", "labels", "cross-entropy, dice, focal"]),
+            (["autoencoder", "--data", "digits", "--loss", "cross-entropy"], "bad-problem", ["numbers", "mse"]),
             (["lenet", "--data", "digits", "--size", "8x8"], None, ["conv2"]),
             (["lenet", "--data", "digits", "--resume"], "bad-file", ["--resume"]),
         ]:

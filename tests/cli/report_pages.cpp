@@ -204,6 +204,10 @@ TrainingReport segmentation() {
     report.segmentations.push_back(std::move(one));
   }
   report.filters = noise({16, 3, 3, 3}, numbers);
+  report.sample = report.segmentations.front().sample;
+  // A name as long as those of layers deep inside, without a place to break it.
+  report.feature_maps = {
+      {"level.skip.1.level.skip.1.level.skip.1.level.down.second.conv", noise({8, 8, 8}, numbers)}};
   add_costs(report);
   return report;
 }

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 
 import fenestra as fn  # noqa: E402
+from fenestra import nn  # noqa: E402
 
 LABELS = np.array([2, 0, 1])
 CASES = {
@@ -81,6 +82,39 @@ def test_value_vjp_and_jvp_are_those_of_torch(name, rng):
     close(y_dot, y_dot_torch, 3 * roundings + y.size)
 
 
+def test_batch_norm_has_the_statistics_of_torch_over_50_steps(rng):
+    momentum, cells = 0.1, 4 * 5 * 2
+    ours = nn.BatchNorm(3, momentum=momentum, dtype="float64")
+    theirs = torch.nn.BatchNorm2d(3, momentum=momentum, dtype=torch.float64)
+    weight, bias = rng.normal(size=3), rng.normal(size=3)
+    ours.update({"weight": weight, "bias": bias})
+    theirs.load_state_dict({"weight": torch.from_numpy(weight), "bias": torch.from_numpy(bias)}, strict=False)
+    largest = 0.0
+    for step in range(50):
+        x = rng.normal(size=(4, 3, 5, 2)) * (1 + step % 7) + rng.normal(size=(1, 3, 1, 1))
+        largest = max(largest, np.abs(x).max())
+        pass_ = nn.Pass.training(nn.Key(step))
+        y = ours(x, pass_)
+        nn.apply_updates(ours, pass_)
+        # With x up to X and the deviation s, a mean is off by cells * u * X and a deviation by cells * u * s:
+        # their quotients, which are below 2 X / s, by three times the former over s.
+        quotient = np.abs(x).max() / x.std(axis=(0, 2, 3)).min()
+        close(y, theirs(torch.from_numpy(x)), cells + 16, 3 * quotient * np.abs(weight).max() + np.abs(bias).max())
+    # Errors of a batch's sums enter by the momentum and fade by the rest of it: those of one batch in all,
+    # and 1 / momentum times the roundings of a step.
+    roundings = cells + 8 + 4 / momentum
+    var_size = (2 * largest) ** 2
+    for name, size in (("running_mean", largest), ("running_var", var_size)):
+        expected = getattr(theirs, name)
+        assert np.abs(expected.numpy() - (name == "running_var")).max() > 0.1, "they move"
+        close(ours.buffers()[name], expected, roundings, size)
+    theirs.eval()
+    var = theirs.running_var.min().item()
+    quotient = 2 * largest / var**0.5
+    size = (largest / var**0.5 + quotient * var_size / var) * np.abs(weight).max() + np.abs(bias).max()
+    close(ours(x), theirs(torch.from_numpy(x)), roundings + 8, size)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_torch_tensors_come_in_without_a_copy(dtype):
     x = torch.arange(6, dtype=dtype).reshape(2, 3)
@@ -102,20 +136,40 @@ def test_tensors_go_to_torch_without_a_copy():
     assert t.numpy()[0] == 5
 
 
+# Before torch 2, as_tensor knows sequences and NumPy's arrays only: it copies, number by number.
+COPIES = int(torch.__version__.split(".")[0]) < 2
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("take", [torch.from_dlpack, torch.as_tensor])
-def test_torch_takes_tensors_of_both_types(take, dtype):
+def test_torch_takes_tensors_of_both_types(take, dtype, rng):
+    copies = COPIES and take is torch.as_tensor
+    for shape in ((5,), (2, 3), (1, 2, 3, 2), (0,)):
+        t = fn.tensor(rng.normal(size=shape), dtype)
+        x = take(t)
+        assert x.shape == shape
+        if t.size:  # sequences without numbers have no type
+            assert x.dtype == getattr(torch, dtype)
+        np.testing.assert_array_equal(x.numpy(), t.numpy())
     t = fn.tensor([[1.0, 2.0], [3.0, 4.0]], dtype)
-    if take is torch.as_tensor and int(torch.__version__.split(".")[0]) < 2:
-        with pytest.raises(TypeError, match="torch.from_dlpack"):  # it knows sequences and NumPy's arrays only
-            take(t)
-        return
     x = take(t)
-    assert x.dtype == getattr(torch, dtype) and x.shape == (2, 2)
     x[0, 1] = 7
-    assert t[0, 1].item() == 7
-    with pytest.raises(TypeError, match="detach"):
+    assert t[0, 1].item() == (2 if copies else 7)
+    with pytest.raises(TypeError, match="from_dlpack" if copies else "detach"):
         fn.grad(lambda v: fn.sum(v * take(v).sum().item()))(t)
+
+
+@pytest.mark.skipif(not COPIES, reason="torch.as_tensor takes tensors of rank 0 from torch 2 on")
+def test_a_tensor_without_axes_says_what_to_call_instead():
+    with pytest.raises(TypeError, match="torch.from_dlpack"):
+        torch.as_tensor(fn.tensor(1.0))
+
+
+def test_items_are_tensors_in_python_whatever_c_gets():
+    t = fn.tensor([1.0, 2.0, 3.0])
+    for items in (list(t), list(reversed(t))[::-1], [t[i] for i in range(3)]):
+        assert [type(item) for item in items] == [fn.Tensor] * 3
+        assert [item.item() for item in items] == [1, 2, 3]
 
 
 def test_torch_tensors_and_arrays_share_a_program(rng):

@@ -407,6 +407,10 @@ def test_the_example_trains_saves_loads_and_compiles(tmp_path):
     code = [line for name in ("mobilenet.py", "mobilenet_infer.py")
             for line in (folder / name).read_text().split('"""')[2].splitlines() if line.strip()]  # fmt: skip
     assert len(code) <= 30
+    code = [line for name in ("mobilenet.cpp", "mobilenet_infer.cpp")
+            for line in (ROOT / "examples" / name).read_text().splitlines()
+            if line.strip() and not line.lstrip().startswith("//")]  # fmt: skip
+    assert len(code) <= 45
 
 
 # --- Leaves and processes ---

@@ -3,6 +3,7 @@
 #include <fenestra/nn/data/augmentation.hpp>
 
 #include <fenestra/nn/data/noise.hpp>
+#include <fenestra/nn/words.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -260,7 +261,7 @@ void check_fits(const Augmentation& how, const Shape& sample_shape) {
   require_cells("cut_out", how.cut_out);
   const auto require_real = [](const char* name, double number, double most, const char* fix) {
     if (!(number >= 0 && number <= most)) {
-      refuse_field(name, std::to_string(number), fix);
+      refuse_field(name, detail::number_text(number), fix);
     }
   };
   require_real("flip", how.flip, 1, "a probability, 0 to 1");

@@ -22,7 +22,8 @@ std::vector<fs::path> own_files() {
     files.emplace_back(info.dli_fname);
   }
   std::error_code error;
-  if (fs::path program = fs::read_symlink("/proc/self/exe", error); !error) {
+  if (fs::path program = fs::read_symlink("/proc/self/exe", error);
+      !error && (files.empty() || !fs::equivalent(files.front(), program, error))) {
     files.push_back(std::move(program));
   }
   return files;
