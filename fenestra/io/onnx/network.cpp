@@ -32,6 +32,11 @@ Problem problem_of(const Step& step, std::string text) {
   return {.node = step.label, .op = operator_label(step), .text = text, .help = help};
 }
 
+/// node "conv1" (Conv-11): with a space after it.
+std::string place_of(const Step& step) {
+  return to_string(Problem{.node = step.label, .op = operator_label(step)});
+}
+
 std::string title(const Model& model) {
   return "onnx: " + (model.file ? model.file->name : std::string("the model"));
 }
@@ -102,9 +107,9 @@ class Runner {
       if (input >= 0 && !place(input)) {
         if (problems_ == nullptr) {
           throw Error(ErrorCode::bad_file,
-                      "onnx: node " + io::shown(step.label) + " (" + operator_label(step) +
-                          ") reads '" + plan_.outline.names[static_cast<std::size_t>(input)] +
-                          "', which nothing made\n  fix: give it as an input");
+                      "onnx: " + place_of(step) + "reads " +
+                          io::shown(plan_.outline.names[static_cast<std::size_t>(input)]) +
+                          ", which nothing made\n  fix: give it as an input");
         }
         return false;
       }
@@ -147,10 +152,8 @@ class Runner {
       }
       const std::string_view text = error.what();
       throw Error(error.code(),
-                  text.starts_with("onnx: node")
-                      ? std::string(text)
-                      : "onnx: node " + io::shown(step.label) + " (" + operator_label(step) +
-                            "): " + std::string(text));
+                  text.starts_with("onnx: node") ? std::string(text)
+                                                 : "onnx: " + place_of(step) + std::string(text));
     }
   }
 
