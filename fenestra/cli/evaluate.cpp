@@ -94,9 +94,11 @@ std::string evaluation_text(const nn::Evaluation& evaluation,
     }
     text += table_text(table, {.align = {Align::left, Align::right}}, terminal) + "\n";
   }
-  return text +
-         wrapped(score_text(evaluation, task) + ", loss " + decimal(evaluation.loss, 4) + "\n",
-                 terminal);
+  const std::string score = score_text(evaluation, task);
+  const std::string loss = ", loss " + decimal(evaluation.loss, 4);
+  // Of reconstructions the loss is the score.
+  const bool says_loss = !evaluation.confusion || task == nn::Task::reconstruction;
+  return text + wrapped(score + (says_loss ? "" : loss) + "\n", terminal);
 }
 
 Json evaluation_json(const nn::Evaluation& evaluation,

@@ -91,7 +91,7 @@ class Drawing {
 
   std::string value_text(double value) const {
     if (!chart_.is_percent) {
-      return number_text(value, 3);
+      return number_text(value, 6);
     }
     const double apart = y_.ticks[1] - y_.ticks[0];
     return percent_text(value, y_.is_log || apart < 0.01 ? (apart < 0.001 ? 2 : 1) : 0);

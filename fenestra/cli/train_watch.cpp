@@ -118,12 +118,17 @@ EpochRow TrainWatch::epoch(const nn::EpochResult& epoch) {
       text += options_.task == nn::Task::segmentation ? ", mean IoU " + decimal(row.score, 4)
                                                       : ", " + decimal(100 * row.score, 2) + " %";
     }
-    text += "  " + time_text(row.seconds) + ", " + grouped(static_cast<Index>(rate)) + " samples/s";
+    text += "  " + time_text(row.seconds);
+    const std::string speed = ", " + grouped(static_cast<Index>(rate)) + " samples/s";
     const Terminal terminal = terminal_of(Stream::err);
-    std::cerr << (terminal.is_live ? shortened_end(text, terminal.width, terminal.has_unicode)
-                                   : text)
-              << "\n"
-              << std::flush;
+    if (!terminal.is_live) {
+      text += speed;
+    } else {
+      // Left out rather than cut, since 80 columns are just too few for it.
+      text += display_width(text + speed) <= terminal.width ? speed : "";
+      text = shortened_end(text, terminal.width, terminal.has_unicode);
+    }
+    std::cerr << text << "\n" << std::flush;
   }
   epoch_samples_ = 0;
   epoch_labels_ = 0;

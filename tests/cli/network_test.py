@@ -495,8 +495,10 @@ class Training(NetworkTest):
         self.assertEqual(load_npy(self.path("mask.npy"))[0], (1, 64, 64))
         self.assertIn("mean_iou", self.read_json("eval", model, "--data", "shapes", "--count",
                                                  "8"))
-        self.run_tool("train", "autoencoder", "--data", "digits", "--width", "0.5", "--epochs",
-                      "1", "--output", "codes")
+        out, _ = self.run_tool("train", "autoencoder", "--data", "digits", "--width", "0.5", "--epochs",
+                               "1", "--output", "codes")
+        self.assertRegex(out, r"\n1 epoch, batches of 32")
+        self.assertRegex(out, r"\nloss \d\.\d{4} on 179 held-out samples\n")
         model = self.path("codes", "model.safetensors")
         self.run_tool("run", model, self.path("codes", "sample.png"), "--output", "again.npy")
         shape, again = load_npy(self.path("again.npy"))
