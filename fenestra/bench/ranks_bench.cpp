@@ -8,10 +8,12 @@
 #include <fenestra/nn/leaf_step.hpp>
 #include <fenestra/nn/models/make.hpp>
 #include <fenestra/nn/trainer_program.hpp>
+#include <fenestra/ranks/mpi.hpp>
 
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -97,6 +99,63 @@ int measure_leaves(const std::string& name, Index side, Index samples, std::vect
   return 0;
 }
 
+/// Steps of all ranks together and of the first one alone, in turn. Processor time counts waiting
+/// too, where MPI waits by asking again and again.
+int measure_steps(const std::string& name, Index side, Index samples) {
+  const fn::ranks::CommunicatorPtr communicator = fn::ranks::mpi_communicator();
+  const nn::Batch<float> batch = batch_of(channels_of(name), side, samples);
+  const Index ranks = communicator->size();
+  const std::string optimiser = "sgd rate=0.001 momentum=0.9";
+  nn::Trainer<nn::Layer<float>> together(model_of(name),
+                                         {.optimiser = optimiser,
+                                          .leaf = (samples + ranks - 1) / ranks,
+                                          .communicator = communicator});
+  nn::Trainer<nn::Layer<float>> alone(model_of(name), {.optimiser = optimiser});
+  struct Time {
+    double wall = std::numeric_limits<double>::infinity();
+    double processor = wall;
+  };
+  const auto measure = [&](nn::Trainer<nn::Layer<float>>& trainer, Time& least) {
+    const auto begin = std::chrono::steady_clock::now();
+    const double processor = processor_seconds();
+    trainer.step(batch);
+    least.processor = std::min(least.processor, processor_seconds() - processor);
+    least.wall =
+        std::min(least.wall,
+                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  };
+  Time shared;
+  Time single;
+  together.step(batch);
+  alone.step(batch);
+  for (int repeat = 0; repeat < 4 * kRepeats; ++repeat) {
+    measure(together, shared);
+    if (communicator->rank() == 0) {
+      measure(alone, single);
+    }
+  }
+  if (communicator->rank() == 0) {
+    const auto part = [&](double one, double all) {
+      return one / (static_cast<double>(ranks) * all);
+    };
+    std::printf(
+        "%s, %ld samples of %ld x %ld: one process %.1f ms (%.1f of processor), %ld "
+        "processes %.1f ms (%.1f of processor): %.3f of the ideal (%.3f)\n",
+        name.c_str(),
+        static_cast<long>(samples),
+        static_cast<long>(side),
+        static_cast<long>(side),
+        1e3 * single.wall,
+        1e3 * single.processor,
+        static_cast<long>(ranks),
+        1e3 * shared.wall,
+        1e3 * shared.processor,
+        part(single.wall, shared.wall),
+        part(single.processor, shared.processor));
+  }
+  return 0;
+}
+
 /// The least processor time of every part of a step on one thread, and the gradients that each
 /// completes.
 int measure_plan(const std::string& name, Index side, Index samples) {
@@ -176,14 +235,19 @@ int measure_plan(const std::string& name, Index side, Index samples) {
 
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() < 4 || (words[0] != "leaves" && words[0] != "plan")) {
-    std::cerr << "ranks_bench: leaves MODEL SIDE BATCH LEAF... or plan MODEL SIDE BATCH\n";
+  if (words.size() < 4 || (words[0] != "leaves" && words[0] != "plan" && words[0] != "steps")) {
+    std::cerr
+        << "ranks_bench: leaves MODEL SIDE BATCH LEAF..., plan MODEL SIDE BATCH, or steps MODEL "
+           "SIDE BATCH\n";
     return 2;
   }
   const auto number = [&](std::size_t i) { return static_cast<Index>(std::stol(words[i])); };
   fn::set_threads(1);
   if (words[0] == "plan") {
     return measure_plan(words[1], number(2), number(3));
+  }
+  if (words[0] == "steps") {
+    return measure_steps(words[1], number(2), number(3));
   }
   std::vector<Index> leaves;
   for (std::size_t i = 4; i < words.size(); ++i) {

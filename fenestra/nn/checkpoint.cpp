@@ -137,6 +137,8 @@ void keep_previous(const std::filesystem::path& path) {
                 path.string() + ": cannot be kept as " + previous.string() + ": " +
                     failed.message() + "\n  fix: a folder with room and permission");
   }
+  // Two names of one file, as a process leaves them that was killed here, are not renamed to one.
+  std::filesystem::remove(fresh, failed);
 }
 
 }  // namespace

@@ -152,6 +152,17 @@ TEST_F(Checkpoint, KeepsWhatTheCallerSaysAndTheSaveBefore) {
   EXPECT_EQ(std::distance(fs::directory_iterator(path().parent_path()), {}), 3);
 }
 
+TEST_F(Checkpoint, NoNameIsLeftOverAfterAProcessWasKilledBetweenTwo) {
+  // Killed when the old file was kept and the new one not yet written: two names of one file, and
+  // renaming a third to one of them does nothing.
+  const Trainer trainer(TestNet<float>::make(1));
+  trainer.save(path());
+  fs::create_hard_link(path(), previous());
+  trainer.save(path());
+  EXPECT_TRUE(fs::exists(previous()));
+  EXPECT_EQ(std::distance(fs::directory_iterator(path().parent_path()), {}), 2);
+}
+
 TEST_F(Checkpoint, EveryTensorHasAName) {
   Trainer trainer(TestNet<float>::make(1), {.average = 0.5});
   trainer.step(test_batch<float>(4, 1));
