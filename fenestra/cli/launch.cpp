@@ -100,6 +100,9 @@ int launch(const LaunchOptions& options) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   }
+  // What PMIx shares by memory is locked by whoever reads it; a rank that is killed meanwhile would
+  // leave mpirun waiting for ever.
+  setenv("PMIX_MCA_gds", "hash", 0);
   // More processes than processors are slow, not wrong.
   setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
 
