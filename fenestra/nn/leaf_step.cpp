@@ -18,19 +18,43 @@ namespace {
 
 constexpr Index kRange = 16384;
 
-/// How a batch is cut. All leaves but the last one have `size` samples.
+/// How a batch is cut: into parts of `size` samples, but for the last one, and these into tiles,
+/// where there are any. A leaf is one tile of one part.
 struct Cut {
   Index samples;
   Index size;
-  Index leaves;
+  std::span<const Index> tiles;  ///< the cells of each; the first one is a whole one
 
-  Index begin(Index leaf) const { return leaf * size; }
+  Index parts() const { return (samples - 1) / size + 1; }
+  Index tiles_of_part() const { return std::max<Index>(1, static_cast<Index>(tiles.size())); }
+  Index leaves() const { return parts() * tiles_of_part(); }
+  Index begin(Index leaf) const { return leaf / tiles_of_part() * size; }
   Index count(Index leaf) const { return std::min(size, samples - begin(leaf)); }
+  Index tile(Index leaf) const { return leaf % tiles_of_part(); }
+  /// Of a whole leaf; exactly 1 where it is one.
+  double share(Index leaf) const {
+    const double of_samples = static_cast<double>(count(leaf)) / static_cast<double>(size);
+    return tiles.empty() ? of_samples : of_samples * tile_share(tiles[index(tile(leaf))]);
+  }
+  /// Of whole leaves, the number that the batch is; exactly 1 where it is a single one.
+  double total() const {
+    const double of_samples = static_cast<double>(samples) / static_cast<double>(size);
+    Index cells = 0;
+    for (const Index tile : tiles) {
+      cells += tile;
+    }
+    return tiles.empty() ? of_samples : of_samples * tile_share(cells);
+  }
+
+ private:
+  static std::size_t index(Index i) { return static_cast<std::size_t>(i); }
+  double tile_share(Index cells) const {
+    return static_cast<double>(cells) / static_cast<double>(tiles[0]);
+  }
 };
 
-Cut cut_of(Index samples, Index leaf) {
-  const Index size = std::min(leaf, samples);
-  return {samples, size, (samples - 1) / size + 1};
+Cut cut_of(Index samples, Index leaf, std::span<const Index> tiles = {}) {
+  return {samples, leaf == 0 ? samples : std::min(leaf, samples), tiles};
 }
 
 template <class N>
@@ -91,12 +115,14 @@ struct Said {
   std::uint64_t step = 0;
   std::uint64_t samples = 0;
   std::uint64_t leaf = 0;
+  std::uint64_t tiles = 0;
   std::uint64_t model = 0;  ///< a checksum of weights and kernels, where it is asked for
   std::vector<std::uint64_t> buffers = {};  ///< slots that change, where the rank has leaves
   std::vector<LeafFigures> figures = {};
 
   std::vector<std::uint64_t> words() const {
-    std::vector<std::uint64_t> all{step, samples, leaf, model, buffers.size(), figures.size()};
+    std::vector<std::uint64_t> all{
+        step, samples, leaf, tiles, model, buffers.size(), figures.size()};
     all.insert(all.end(), buffers.begin(), buffers.end());
     for (const LeafFigures& f : figures) {
       all.push_back(std::bit_cast<std::uint64_t>(f.loss));
@@ -108,11 +134,11 @@ struct Said {
   static Said from(const std::vector<std::byte>& bytes) {
     std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
     std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint64_t));
-    Said said{words[0], words[1], words[2], words[3]};
-    const std::uint64_t* at = words.data() + 6;
-    said.buffers.assign(at, at + words[4]);
-    at += words[4];
-    for (std::uint64_t i = 0; i < words[5]; ++i, at += 3) {
+    Said said{words[0], words[1], words[2], words[3], words[4]};
+    const std::uint64_t* at = words.data() + 7;
+    said.buffers.assign(at, at + words[5]);
+    at += words[5];
+    for (std::uint64_t i = 0; i < words[6]; ++i, at += 3) {
       said.figures.push_back(
           {std::bit_cast<double>(at[0]), static_cast<Index>(at[1]), static_cast<Index>(at[2])});
     }
@@ -166,6 +192,7 @@ std::vector<Said> told(const Said& mine, ranks::Communicator* communicator) {
                   first.samples,
                   "the same data on all ranks; a rank takes its part itself");
     require_equal("leaf =", rank, said.leaf, first.leaf, "the same leaf on all ranks");
+    require_equal("tiles =", rank, said.tiles, first.tiles, "the same tile on all ranks");
     require_equal("checksum of weights and kernels =",
                   rank,
                   said.model,
@@ -212,7 +239,7 @@ void make_room(StepFindings<T>& findings, std::span<const Slot<T>> slots) {
 
 RankShare share_of(int rank, int ranks, Index samples, Index leaf) {
   const Cut cut = cut_of(samples, leaf);
-  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves);
+  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves());
   return {own.begin * cut.size, std::min(samples, own.end * cut.size)};
 }
 
@@ -226,28 +253,29 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
                 "trainer: inputs = " + to_string(batch.inputs.shape()) +
                     " cannot be cut into leaves\n  fix: (samples, channels, spatial...)");
   }
-  const Cut cut = cut_of(samples, task.leaf);
+  const Cut cut = cut_of(samples, task.leaf, task.tiles);
   const int ranks = task.communicator == nullptr ? 1 : task.communicator->size();
   const int rank = task.communicator == nullptr ? 0 : task.communicator->rank();
-  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves);
+  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves());
   Said mine{.step = static_cast<std::uint64_t>(task.step),
             .samples = static_cast<std::uint64_t>(samples),
             .leaf = static_cast<std::uint64_t>(task.leaf),
+            .tiles = task.tiles.size(),
             .model = ranks > 1 && !has_agreed_ ? checksum_of(task.slots) : 0};
 
   Found<T> found;
-  sum_.start(cut.leaves);
+  sum_.start(cut.leaves());
   std::vector<std::span<const T>> pieces;
   for (Index leaf = own.begin; leaf < own.end; ++leaf) {
     const Key key =
         leaf == 0 ? task.key : task.key.fold("leaf").fold(static_cast<std::uint64_t>(leaf));
-    const bool is_whole = cut.leaves == 1;
-    const Found<T> part = run_leaf(is_whole ? batch : leaf_of(batch, leaf, cut), key);
+    const bool is_whole = cut.parts() == 1;
+    const Found<T> part =
+        run_leaf(is_whole ? batch : leaf_of(batch, leaf, cut), cut.tile(leaf), key);
     found.traced = found.traced || part.traced;
     StepFindings<T>& findings = *part.findings;
-    double share = 1;
-    if (cut.count(leaf) != cut.size) {
-      share = static_cast<double>(cut.count(leaf)) / static_cast<double>(cut.size);
+    const double share = cut.share(leaf);
+    if (share != 1) {
       scale_by(findings.buffer_values(), static_cast<T>(share));
       scale_by(findings.gradients(), static_cast<T>(share));
     }
@@ -262,9 +290,8 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
 
   const std::vector<Said> all = told(mine, task.communicator);
   has_agreed_ = true;
-  const LeafFigures total = total_of(all, cut.leaves);
-  // Of whole leaves, the number that the batch is; exactly 1 where it is a single one.
-  const double divisor = static_cast<double>(cut.samples) / static_cast<double>(cut.size);
+  const LeafFigures total = total_of(all, cut.leaves());
+  const double divisor = cut.total();
   found.loss = total.loss / divisor;
   found.labels = total.labels;
   found.correct = total.correct;

@@ -1,10 +1,12 @@
 // Networks followed backwards by tiles; see tile_graph.hpp.
 #include <fenestra/engine/operation.hpp>
 #include <fenestra/kernels/candidate.hpp>
+#include <fenestra/kernels/numerics.hpp>
 #include <fenestra/nn/tile_graph.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -77,7 +79,8 @@ Index count_of(const std::vector<IndexRange>& atoms) {
 }  // namespace
 
 template <class T>
-TileGraph<T>::TileGraph(graph::Graph whole) : whole_(std::move(whole)) {
+TileGraph<T>::TileGraph(graph::Graph whole, TileKernels kernels)
+    : whole_(std::move(whole)), tile_kernels_(kernels) {
   const auto size = index(whole_.size());
   axes_.resize(size);
   tile_axes_.resize(size);
@@ -163,7 +166,9 @@ std::vector<typename TileGraph<T>::Axis> TileGraph<T>::followed(NodeId id) {
   }
   TileAxes& mapped = tile_axes_[index(id)];
   mapped = tile->axes;
-  kernels_[index(id)] = node.operation->prepare()->name();
+  if (tile_kernels_ == TileKernels::of_whole) {
+    kernels_[index(id)] = node.operation->prepare()->name();
+  }
   const int rank = node.shape.rank();
   std::vector<Axis> axes(static_cast<std::size_t>(rank));
   for (std::size_t i = 0; i < node.in.size(); ++i) {
@@ -508,5 +513,80 @@ std::vector<std::optional<Box>> TileGraph<T>::needed(const Box& output) const {
 
 template class TileGraph<float>;
 template class TileGraph<double>;
+
+// --- Grids and refusals ------------------------------------------------------------------------
+
+TileGrid TileGrid::of(const Shape& output, const Shape& tile) {
+  TileGrid grid{output, tile};
+  bool good = tile.rank() == grid.rank();
+  for (int axis = 0; good && axis < tile.rank(); ++axis) {
+    good = tile[axis] >= 1;
+    grid.tile[axis] = std::min(tile[axis], output[axis + 2]);
+  }
+  if (!good) {
+    throw Error(ErrorCode::invalid_extent,
+                "tiles: tile " + size_text(tile) + " of an output " + to_string(output) +
+                    "\n  fix: at least 1 along each of its " + std::to_string(grid.rank()) +
+                    " spatial axes");
+  }
+  return grid;
+}
+
+Index TileGrid::count() const {
+  Index n = 1;
+  for (int axis = 0; axis < rank(); ++axis) {
+    n *= tiles_along(axis);
+  }
+  return n;
+}
+
+Box TileGrid::box(Index number) const {
+  Box result(output);
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    const Index begin = number % tiles_along(axis) * tile[axis];
+    number /= tiles_along(axis);
+    result.set(axis + 2, {begin, std::min(begin + tile[axis], output[axis + 2])});
+  }
+  return result;
+}
+
+std::string size_text(const Shape& shape) {
+  std::string text;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    text += (axis > 0 ? "x" : "") + std::to_string(shape[axis]);
+  }
+  return text;
+}
+
+void require_space(const Shape& output) {
+  if (output.rank() < 3 || output.elements().value_or(0) == 0) {
+    throw Error(ErrorCode::rank_mismatch,
+                "tiles: the output " + to_string(output) +
+                    " has no space to cut\n  fix: a network whose output is (N, C, spatial...)");
+  }
+}
+
+void throw_refused(const TileRefusal& refusal, const TracedNetwork& network) {
+  const graph::Node& node = network.graph.node(refusal.node);
+  const std::string op = node.operation != nullptr ? std::string(node.operation->name()) : "input";
+  throw Error(op,
+              {.code = ErrorCode::memory_limit},
+              "tiles: layer " + network.layers[static_cast<std::size_t>(refusal.node)] + ", at " +
+                  op + " " + to_string(node.shape) + ": " + refusal.reason +
+                  "\n  fix: run the whole picture, or leave the layer out of the network");
+}
+
+template <class T>
+TileGraph<T> tile_graph(const TracedNetwork& network, TileKernels kernels) {
+  const kernels::ScopedNumerics strict(Numerics::strict);
+  try {
+    return TileGraph<T>(network.graph, kernels);
+  } catch (const TileRefusal& refusal) {
+    throw_refused(refusal, network);
+  }
+}
+
+template TileGraph<float> tile_graph(const TracedNetwork&, TileKernels);
+template TileGraph<double> tile_graph(const TracedNetwork&, TileKernels);
 
 }  // namespace fenestra::nn::detail

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <fenestra/graph/graph.hpp>
+#include <fenestra/nn/tiles.hpp>
 #include <fenestra/tensor/box.hpp>
 
 #include <optional>
@@ -24,6 +25,34 @@ struct TileRefusal {
   std::string reason;
 };
 
+/// An output (N, C, spatial...) cut into tiles, the last ones along each axis smaller; numbered
+/// with the last axis first.
+struct TileGrid {
+  Shape output;
+  Shape tile;  ///< along each spatial axis, from 1 to the extent
+
+  /// With tiles no larger than the output. Throws `invalid_extent` for a tile that it cannot have.
+  static TileGrid of(const Shape& output, const Shape& tile);
+
+  int rank() const { return output.rank() - 2; }
+  Index tiles_along(int axis) const { return ceil_div(output[axis + 2], tile[axis]); }
+  Index count() const;
+  /// The part of the output that a tile is.
+  Box box(Index number) const;
+};
+
+/// "512x512"
+std::string size_text(const Shape& shape);
+
+/// Throws `rank_mismatch` where an output has no space to cut.
+void require_space(const Shape& output);
+
+/// Which kernels the operations of a tile run on.
+enum class TileKernels {
+  of_whole,  ///< those that the whole would choose: the bits of the whole
+  own,       ///< those that are best for the tile
+};
+
 /// A graph that computes `output` of the whole, given `input` of the picture.
 struct GraphTile {
   graph::Graph graph;
@@ -34,9 +63,10 @@ struct GraphTile {
 template <class T>
 class TileGraph {
  public:
-  /// Of a graph with one input and one output. Throws a `TileRefusal` where an operation reads the
-  /// whole picture for every cell, or has no tiles.
-  explicit TileGraph(graph::Graph whole);
+  /// Of a graph with one input and one output; parameters and data of the graph are the tiles' too.
+  /// Throws a `TileRefusal` where an operation reads the whole picture for every cell, or has no
+  /// tiles.
+  explicit TileGraph(graph::Graph whole, TileKernels kernels = TileKernels::of_whole);
 
   const Shape& input() const { return whole_.node(input_).shape; }
   const Shape& output() const { return whole_.node(output_).shape; }
@@ -76,12 +106,19 @@ class TileGraph {
   Found walk(const Box& output) const;
 
   graph::Graph whole_;
+  TileKernels tile_kernels_;
   graph::NodeId input_ = graph::kNoNode;
   graph::NodeId output_ = graph::kNoNode;
   std::vector<std::vector<Axis>> axes_;  ///< of the nodes that depend on the picture
   std::vector<TileAxes> tile_axes_;      ///< of operations
   std::vector<std::string> kernels_;     ///< what the whole runs on; empty where there is no choice
 };
+
+/// The tiles of a network. What it refuses is thrown as an `Error` with the layer's name.
+template <class T>
+TileGraph<T> tile_graph(const TracedNetwork& network, TileKernels kernels);
+/// A refusal in words.
+[[noreturn]] void throw_refused(const TileRefusal& refusal, const TracedNetwork& network);
 
 extern template class TileGraph<float>;
 extern template class TileGraph<double>;

@@ -58,6 +58,20 @@ Tensor<Index> said_classes(const Tensor<T>& scores) {
   return classes;
 }
 
+/// The loss and what was right, of a step of that batch.
+template <class T>
+void read_figures(detail::Found<T>& found, const Batch<T>& batch) {
+  found.loss = found.findings->loss();
+  const Tensor<T>& scores = found.findings->scores();
+  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
+    const Tensor<Index> said = said_classes(scores);
+    found.labels = batch.labels.size();
+    for (Index i = 0; i < said.size(); ++i) {
+      found.correct += said[i] == batch.labels[i] ? 1 : 0;
+    }
+  }
+}
+
 /// A part of each batch, for as long as it lives.
 template <class T>
 class ShareScope {
@@ -143,7 +157,16 @@ void TrainerCore<T>::State::configure(const TrainerOptions& said) {
   require_option(
       "average", said.average, said.average >= 0 && said.average < 1, "0 <= average < 1");
   require_option("leaf", static_cast<double>(said.leaf), said.leaf >= 0, "leaf >= 0");
-  if (said.communicator && said.communicator->size() > 1 && said.leaf == 0) {
+  for (const Index extent : said.tile) {
+    require_option("tile", static_cast<double>(extent), extent >= 1, "tile >= 1 along each axis");
+  }
+  if (said.tile.rank() > 0 && !said.compiled) {
+    throw Error(ErrorCode::bad_problem,
+                "trainer: tiles are programs of their own, and compiled = false\n  fix: compiled = "
+                "true, or no tile");
+  }
+  if (said.communicator && said.communicator->size() > 1 && said.leaf == 0 &&
+      said.tile.rank() == 0) {
     throw Error(ErrorCode::invalid_extent,
                 "trainer: " + std::to_string(said.communicator->size()) +
                     " ranks and no leaf, so that results would depend on the number of ranks\n"
@@ -153,6 +176,12 @@ void TrainerCore<T>::State::configure(const TrainerOptions& said) {
   std::optional<Loss<T>> new_loss;
   if (!own_loss) {
     new_loss = Loss<T>::make(said.loss);
+    if (said.tile.rank() > 0 && !new_loss->is_mean_of_cells()) {
+      throw Error(ErrorCode::bad_problem,
+                  "trainer: " + new_loss->name() +
+                      " compares sums over the whole picture, so that tiles cannot be added up\n"
+                      "  fix: cross-entropy, focal, bce or another mean over cells, or no tile");
+    }
   }
   LossFunction<T> new_function = own_loss ? parts.loss : LossFunction<T>(*new_loss);
   const Schedule new_schedule = Schedule::parse(said.schedule);
@@ -240,20 +269,38 @@ detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
     eager = detail::step_eagerly<T>(parts, loss, all, seen, key);
     found.findings = &eager;
   }
-  found.loss = found.findings->loss();
-  const Tensor<T>& scores = found.findings->scores();
-  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
-    const Tensor<Index> said = said_classes(scores);
-    found.labels = batch.labels.size();
-    for (Index i = 0; i < said.size(); ++i) {
-      found.correct += said[i] == batch.labels[i] ? 1 : 0;
-    }
-  }
+  read_figures(found, batch);
   return found;
 }
 
 template <KernelScalar T>
+detail::Found<T> TrainerCore<T>::State::find_in_tile(const std::vector<Slot<T>>& all,
+                                                     const Batch<T>& batch,
+                                                     Index tile,
+                                                     const Key& key) {
+  const detail::TileStepParts<T> of = tile_parts(all);
+  const Batch<T> part = tile_steps.part(of, batch, tile);
+  Tensor<T> numbers;
+  const detail::BatchView<T> seen = view(part, numbers);
+  detail::Found<T> found;
+  found.findings =
+      &tile_steps.program(of, batch.inputs.shape(), tile, seen, found.traced).run(all, seen, key);
+  read_figures(found, part);
+  return found;
+}
+
+template <KernelScalar T>
+Tensor<T> TrainerCore<T>::State::infer_in_tiles(const Tensor<T>& x) const {
+  const auto model = [&](const Value<T>& part, Pass<T>& pass) { return parts.forward(part, pass); };
+  return infer_tiled(
+      model, x, {.tile = options.tile, .memory = std::numeric_limits<std::size_t>::max()});
+}
+
+template <KernelScalar T>
 Tensor<T> TrainerCore<T>::State::infer(const std::vector<Slot<T>>& all, const Tensor<T>& x) {
+  if (has_tiles()) {
+    return infer_in_tiles(x);
+  }
   if (!options.compiled) {
     Pass<T> pass = Pass<T>::inference();
     return parts.forward(Value<T>(x), pass).tensor();
@@ -267,8 +314,8 @@ Tensor<T> TrainerCore<T>::State::infer(const std::vector<Slot<T>>& all, const Te
 
 template <KernelScalar T>
 SharePredicate TrainerCore<T>::State::share_of_samples() const {
-  if (!has_ranks()) {
-    return {};
+  if (!has_ranks() || has_tiles()) {
+    return {};  // which samples a rank's tiles are of is known when their scores are
   }
   return [rank = options.communicator->rank(),
           ranks = options.communicator->size(),
@@ -315,17 +362,24 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
   const Key key = Key(s.options.seed).fold("masks").fold(static_cast<std::uint64_t>(s.steps));
 
   detail::Found<T> found;
-  if (s.options.leaf == 0) {
+  if (!s.has_leaves()) {
     found = s.find(all, batch, key);
   } else {
-    found = s.leaf_steps.run(
-        batch,
-        {.leaf = s.options.leaf,
-         .communicator = s.options.communicator.get(),
-         .slots = all,
-         .step = s.steps,
-         .key = key},
-        [&](const Batch<T>& leaf, const Key& leaf_key) { return s.find(all, leaf, leaf_key); });
+    std::vector<Index> tiles;
+    if (s.has_tiles()) {
+      tiles = s.tile_steps.cells(s.tile_parts(all), batch.inputs.shape());
+    }
+    found = s.leaf_steps.run(batch,
+                             {.leaf = s.options.leaf,
+                              .tiles = tiles,
+                              .communicator = s.options.communicator.get(),
+                              .slots = all,
+                              .step = s.steps,
+                              .key = key},
+                             [&](const Batch<T>& leaf, Index tile, const Key& leaf_key) {
+                               return s.has_tiles() ? s.find_in_tile(all, leaf, tile, leaf_key)
+                                                    : s.find(all, leaf, leaf_key);
+                             });
   }
   result.loss = found.loss;
   result.labels = found.labels;
@@ -527,6 +581,7 @@ FitResult TrainerCore<T>::fit(Loader<T>& loader, Index epochs, const FitOptions<
 template <KernelScalar T>
 void TrainerCore<T>::restart_programs() {
   state_->step_programs.clear();
+  state_->tile_steps.clear();
   state_->inference_programs.clear();
   state_->leaf_steps.forget();
 }

@@ -45,6 +45,12 @@ class SlotScope {
   std::vector<Value<T>> saved_;
 };
 
+/// Nodes in the place of a model's slots, for as long as the scope lives; those that are trained.
+template <class T>
+std::vector<graph::NodeId> put_nodes(graph::Builder<T>& builder,
+                                     std::span<const Slot<T>> slots,
+                                     SlotScope<T>& scope);
+
 /// What a step found, before anything is changed.
 template <class T>
 struct StepFindings {
@@ -74,6 +80,8 @@ class StepProgram {
   bool fits(const BatchView<T>& batch) const;
   /// Masks are drawn from `key`. What it found is valid until the next run.
   StepFindings<T>& run(std::span<const Slot<T>> slots, const BatchView<T>& batch, const Key& key);
+  /// Gives its memory back, all but what it found; the next run takes it again.
+  void release() { context_.reset(); }
 
  private:
   Shape inputs_;
