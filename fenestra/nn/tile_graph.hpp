@@ -13,6 +13,7 @@
 #include <fenestra/nn/tiles.hpp>
 #include <fenestra/tensor/box.hpp>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,6 +61,45 @@ struct GraphTile {
   Box output;
 };
 
+/// A node of which every rank has rows, along the first spatial axis of the picture: its cells lie
+/// as (outer, rows, inner).
+struct SlabTensor {
+  Shape whole;
+  int axis = 0;    ///< of the shape, that the rows are in
+  Index rows = 0;  ///< of the whole
+  Index outer = 1;
+  Index inner = 1;
+  std::vector<IndexRange> own;  ///< what each rank computes: all rows, each once
+  std::vector<IndexRange> has;  ///< with what it needs of others
+  Index last_stage = -1;        ///< that reads it
+
+  Shape shape(Index some_rows) const {
+    Shape part = whole;
+    part[axis] = whole[axis] / rows * some_rows;
+    return part;
+  }
+};
+
+/// What a rank computes between two exchanges.
+struct SlabStage {
+  graph::Graph graph;
+  std::vector<graph::NodeId> in;   ///< nodes of which it is given what the rank has
+  std::vector<graph::NodeId> out;  ///< nodes of which it computes what the rank owns
+};
+
+struct SlabPlan {
+  graph::NodeId input = graph::kNoNode;
+  graph::NodeId output = graph::kNoNode;
+  std::vector<SlabStage> stages;
+  std::map<graph::NodeId, SlabTensor> tensors;  ///< all that stages read and write
+};
+
+/// A node with fewer rows than there are ranks.
+struct TooFewRows {
+  graph::NodeId node = graph::kNoNode;
+  Index rows = 0;
+};
+
 template <class T>
 class TileGraph {
  public:
@@ -74,12 +114,18 @@ class TileGraph {
   /// What is needed of every node; none of nodes that are not, that do not depend on the picture,
   /// and whose axes are joined.
   std::vector<std::optional<Box>> needed(const Box& output) const;
+  /// How `ranks` ranks compute the whole together, and the part of this one. Every node is computed
+  /// once, by rows; where an operation reads rows that another rank owns, a stage ends. The plan is
+  /// the same on all ranks, but for the graphs. Throws a `TooFewRows`.
+  SlabPlan slabs(int rank, int ranks) const;
 
  private:
   /// An axis of a node is a product of atoms, each an axis of the picture, or channels.
   struct Atom {
     Index extent = 1;
-    bool spatial = false;
+    int axis = 1;  ///< of the picture; from 2 on it is space
+
+    bool spatial() const { return axis >= 2; }
   };
   using Axis = std::vector<Atom>;
   /// A range for each atom of each axis.
@@ -94,6 +140,7 @@ class TileGraph {
   };
   using Found = std::vector<std::optional<NodeTile>>;
   class Assembly;
+  class SlabPlanner;
 
   bool depends(graph::NodeId id) const { return !axes_[index(id)].empty() || id == input_; }
   static std::size_t index(graph::NodeId id) { return static_cast<std::size_t>(id); }
