@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace fenestra::nn {
 
@@ -292,8 +293,26 @@ detail::Found<T> TrainerCore<T>::State::find_in_tile(const std::vector<Slot<T>>&
 template <KernelScalar T>
 Tensor<T> TrainerCore<T>::State::infer_in_tiles(const Tensor<T>& x) const {
   const auto model = [&](const Value<T>& part, Pass<T>& pass) { return parts.forward(part, pass); };
-  return infer_tiled(
-      model, x, {.tile = options.tile, .memory = std::numeric_limits<std::size_t>::max()});
+  // One sample at a time: a tile of all of them would take as many times the memory.
+  Shape one = x.shape();
+  const Index samples = one.rank() > 0 ? std::exchange(one[0], 1) : 0;
+  TiledNetwork<T> tiled(trace_network<T>(model, one),
+                        {.tile = options.tile, .memory = std::numeric_limits<std::size_t>::max()});
+  Shape all = tiled.output();
+  all[0] = samples;
+  Tensor<T> scores = Tensor<T>::uninitialised(all);
+  const TileSource<T> source = tensor_source(x);
+  const TileSink<T> sink = tensor_sink(scores);
+  for (Index sample = 0; sample < samples; ++sample) {
+    const auto at = [sample](Box box) {
+      box.begin[0] = sample;
+      return box;
+    };
+    tiled.run({one, [&](const Box& box, T* out) { source.read(at(box), out); }},
+              {.begin = {},
+               .write = [&](const Box& box, const T* values) { sink.write(at(box), values); }});
+  }
+  return scores;
 }
 
 template <KernelScalar T>
