@@ -8,6 +8,7 @@
 #include <fenestra/nn/losses.hpp>
 #include <fenestra/nn/model_file.hpp>
 #include <fenestra/nn/models/make.hpp>
+#include <fenestra/nn/slabs.hpp>
 #include <fenestra/nn/summary.hpp>
 #include <fenestra/nn/tiles.hpp>
 #include <fenestra/nn/trainer.hpp>

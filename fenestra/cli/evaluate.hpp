@@ -27,6 +27,12 @@ std::string score_text(const nn::Evaluation& evaluation, nn::Task task);
 /// Softmax of one line of scores.
 std::vector<double> probabilities(const float* scores, Index classes, Index stride = 1);
 
+/// What the report may look at.
+struct SampleOptions {
+  Index batch = 64;          ///< held in memory at once
+  bool feature_maps = true;  ///< of whole layers: what large pictures have no memory for
+};
+
 /// The part of the report that looks at samples: mistakes, masks, reconstructions, filters, feature
 /// maps and saliency. `predict` is the model in inference on prepared samples.
 void add_samples(TrainingReport& report,
@@ -34,6 +40,7 @@ void add_samples(TrainingReport& report,
                  nn::Task task,
                  const nn::Dataset& data,
                  const nn::Preprocessing& preprocessing,
+                 const SampleOptions& options,
                  const std::function<Tensor<float>(const Tensor<float>&)>& predict);
 
 struct EvalOptions {

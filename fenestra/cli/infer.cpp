@@ -11,13 +11,19 @@
 #include <fenestra/cli/train_watch.hpp>
 #include <fenestra/cli/wrap.hpp>
 #include <fenestra/io/regions.hpp>
+#include <fenestra/nn/slabs.hpp>
 #include <fenestra/nn/tiles.hpp>
+#include <fenestra/ranks/mpi.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <ctime>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -158,6 +164,223 @@ class Drawing {
   nn::Task task_;
 };
 
+/// What is to be done: the network, the picture it is given, and where the result goes.
+struct Task {
+  const InferOptions& options;
+  Network<float> network;
+  io::RegionReader reader;
+  Shape input;
+  io::RegionFormat format;
+
+  nn::TracedNetwork traced() const { return nn::trace_network<float>(network.model, input); }
+  nn::TileSource<float> source() const {
+    return prepared_source(reader, input, network.info.preprocessing);
+  }
+};
+
+/// The output's file.
+class Result {
+ public:
+  Result(const Task& task, const Shape& output)
+      : drawing_(task.format, task.network.task),
+        file_(drawing_.shape(output)),
+        writer_(task.options.output, task.format, file_) {}
+
+  void write(const Box& box, const float* values) { drawing_.write(writer_, file_, box, values); }
+  void commit() { writer_.commit(); }
+
+ private:
+  Drawing drawing_;
+  Shape file_;
+  io::RegionWriter writer_;
+};
+
+std::string sizes_text(const Shape& input, const Shape& output) {
+  return extents(spatial(spatial(input))) + " to " + extents(spatial(spatial(output)));
+}
+
+ExitCode infer_in_tiles(const Task& task) {
+  const InferOptions& options = task.options;
+  nn::TileOptions how{.memory = options.memory - std::min(kSetAside, options.memory / 4)};
+  if (options.tile != "auto") {
+    how.tile = parse_extents(options.tile, "--tile");
+  }
+  ProgressLine progress;
+  how.progress = [&](Index done, Index all) {
+    progress.show([&] {
+      return ProgressState{.label = "tile " + std::to_string(done) + "/" + std::to_string(all),
+                           .part = static_cast<double>(done) / static_cast<double>(all),
+                           .details = ""};
+    });
+  };
+  nn::TiledNetwork<float> tiled(task.traced(), how);
+  Result result(task, tiled.output());
+  const nn::TileReport report =
+      tiled.run(task.source(), {.begin = {}, .write = [&](const Box& box, const float* values) {
+                                  result.write(box, values);
+                                }});
+  result.commit();
+  progress.clear();
+  if (options.json) {
+    print_json({{"model", task.network.name},
+                {"input", shape_json(task.input)},
+                {"output", shape_json(report.output)},
+                {"tile", shape_json(report.tile)},
+                {"tiles", report.tiles},
+                {"programs", report.programs},
+                {"bytes", report.bytes},
+                {"cells_read", report.input_share},
+                {"peak_memory", peak_memory()},
+                {"written", options.output}});
+    return fine;
+  }
+  std::cout << wrapped(sizes_text(task.input, report.output) + " in " +
+                           std::to_string(report.tiles) +
+                           (report.tiles == 1 ? " tile of " : " tiles of ") + extents(report.tile) +
+                           ", each cell read " + decimal(report.input_share, 2) + " times, " +
+                           bytes_text(report.bytes) + " for a tile\n",
+                       terminal_of(Stream::out))
+            << "written: " << options.output << "\n";
+  return fine;
+}
+
+/// Adds the processor time of a scope to a sum.
+class TimedScope {
+ public:
+  explicit TimedScope(std::clock_t& sum) : sum_(sum) {}
+  ~TimedScope() { sum_ += std::clock() - begin_; }
+  TimedScope(const TimedScope&) = delete;
+  TimedScope& operator=(const TimedScope&) = delete;
+
+ private:
+  std::clock_t& sum_;
+  std::clock_t begin_ = std::clock();
+};
+
+/// Knows how much of its processor a rank spends in exchanges: MPI does not sleep while it waits.
+class TimedCommunicator final : public ranks::Communicator {
+ public:
+  explicit TimedCommunicator(ranks::CommunicatorPtr of) : of_(std::move(of)) {}
+
+  int rank() const override { return of_->rank(); }
+  int size() const override { return of_->size(); }
+  std::unique_ptr<ranks::Exchange> start(std::span<const ranks::Outgoing> sends,
+                                         std::span<const ranks::Incoming> receives,
+                                         int channel) override {
+    const TimedScope scope(spent_);
+    return std::make_unique<TimedExchange>(of_->start(sends, receives, channel), spent_);
+  }
+  std::clock_t spent() const { return spent_; }
+
+ private:
+  class TimedExchange final : public ranks::Exchange {
+   public:
+    TimedExchange(std::unique_ptr<ranks::Exchange> of, std::clock_t& spent)
+        : of_(std::move(of)), spent_(spent) {}
+
+    bool poll() override {
+      const TimedScope scope(spent_);
+      return of_->poll();
+    }
+    void wait() override {
+      const TimedScope scope(spent_);
+      of_->wait();
+    }
+
+   private:
+    std::unique_ptr<ranks::Exchange> of_;
+    std::clock_t& spent_;
+  };
+
+  ranks::CommunicatorPtr of_;
+  std::clock_t spent_ = 0;
+};
+
+/// What ranks did, added up; of memory, the most.
+struct RankFigures {
+  double sent = 0;
+  double cells_read = 0;
+  double seconds = 0;  ///< of processors, without exchanges
+  double peak_memory = 0;
+};
+
+RankFigures figures_of_all(ranks::Communicator& communicator, const RankFigures& mine) {
+  RankFigures all;
+  for (const std::vector<std::byte>& bytes :
+       ranks::all_gather(communicator, std::as_bytes(std::span(&mine, 1)))) {
+    RankFigures one;
+    std::memcpy(&one, bytes.data(), sizeof one);
+    all.sent += one.sent;
+    all.cells_read += one.cells_read;
+    all.seconds += one.seconds;
+    all.peak_memory = std::max(all.peak_memory, one.peak_memory);
+  }
+  return all;
+}
+
+/// A slab of rows on each process; the first one gathers and writes.
+ExitCode infer_in_slabs(const Task& task) {
+  const InferOptions& options = task.options;
+  if (options.tile != "auto") {
+    throw UsageError("--tile: several processes have a slab of rows each");
+  }
+  const auto communicator = std::make_shared<TimedCommunicator>(ranks::mpi_communicator());
+  const bool exchanges = options.halos == "exchange";
+  nn::SlabNetwork<float> slabs(
+      task.traced(), communicator, exchanges ? nn::Halos::exchanged : nn::Halos::recomputed);
+  Tensor<float> rows;
+  const std::clock_t begin = std::clock();
+  const nn::SlabReport report = slabs.run(
+      task.source(),
+      {.begin = {}, .write = [&](const Box& box, const float* values) {
+         rows = Tensor<float>(
+             box.shape(),
+             std::span<const float>(values, static_cast<std::size_t>(*box.shape().elements())));
+       }});
+  const RankFigures mine{
+      .sent = static_cast<double>(report.sent),
+      .cells_read = report.input_share,
+      .seconds = static_cast<double>(std::clock() - begin - communicator->spent()) / CLOCKS_PER_SEC,
+      .peak_memory = static_cast<double>(peak_memory())};
+  if (communicator->rank() != 0) {
+    const ranks::Outgoing send[] = {
+        {0, std::as_bytes(std::span(rows.data(), rows.values().size()))}};
+    communicator->exchange(send, {});
+    figures_of_all(*communicator, mine);
+    return fine;
+  }
+  Result result(task, report.output);
+  result.write(report.own, rows.data());
+  for (int rank = 1; rank < communicator->size(); ++rank) {
+    rows = Tensor<float>::uninitialised(slabs.own(rank).shape());
+    const ranks::Incoming receive[] = {{rank, std::as_writable_bytes(rows.mutable_values())}};
+    communicator->exchange({}, receive);
+    result.write(slabs.own(rank), rows.data());
+  }
+  result.commit();
+  const RankFigures all = figures_of_all(*communicator, mine);
+  if (options.json) {
+    print_json({{"model", task.network.name},
+                {"input", shape_json(task.input)},
+                {"output", shape_json(report.output)},
+                {"ranks", communicator->size()},
+                {"halos", options.halos},
+                {"stages", report.stages},
+                {"sent", all.sent},
+                {"cells_read", all.cells_read},
+                {"processor_seconds", all.seconds},
+                {"peak_memory", all.peak_memory},
+                {"written", options.output}});
+    return fine;
+  }
+  std::cout << sizes_text(task.input, report.output) << " on " << communicator->size()
+            << " processes, each cell read " << decimal(all.cells_read, 2) << " times, "
+            << bytes_text(static_cast<std::size_t>(all.sent)) << " sent in " << report.stages
+            << (report.stages == 1 ? " stage" : " stages") << "\nwritten: " << options.output
+            << "\n";
+  return fine;
+}
+
 }  // namespace
 
 ExitCode infer_command(const InferOptions& options) {
@@ -169,56 +392,12 @@ ExitCode infer_command(const InferOptions& options) {
     throw UsageError("--output: " + options.output + " is none of .npy, .raw, .pgm, .ppm");
   }
   require_free(options.output, options.force);
-  nn::TileOptions how{.memory = options.memory - std::min(kSetAside, options.memory / 4)};
-  if (options.tile != "auto") {
-    how.tile = parse_extents(options.tile, "--tile");
-  }
-  const Network<float> network = load_or_make_network<float>(options.model, options.sample);
-  const io::RegionReader reader(
-      options.input, options.raw ? std::optional(parse_raw(*options.raw)) : std::nullopt);
+  Network<float> network = load_or_make_network<float>(options.model, options.sample);
+  io::RegionReader reader(options.input,
+                          options.raw ? std::optional(parse_raw(*options.raw)) : std::nullopt);
   const Shape input = input_shape(reader.shape(), network.input, options.input);
-
-  ProgressLine progress;
-  how.progress = [&](Index done, Index all) {
-    progress.show([&] {
-      return ProgressState{.label = "tile " + std::to_string(done) + "/" + std::to_string(all),
-                           .part = static_cast<double>(done) / static_cast<double>(all),
-                           .details = ""};
-    });
-  };
-  nn::TiledNetwork<float> tiled(nn::trace_network<float>(network.model, input), how);
-  Drawing drawing(*format, network.task);
-  const Shape file = drawing.shape(tiled.output());
-  io::RegionWriter writer(options.output, *format, file);
-  const nn::TileReport report =
-      tiled.run(prepared_source(reader, input, network.info.preprocessing),
-                {.begin = {}, .write = [&](const Box& box, const float* values) {
-                   drawing.write(writer, file, box, values);
-                 }});
-  writer.commit();
-  progress.clear();
-  if (options.json) {
-    print_json({{"model", network.name},
-                {"input", shape_json(input)},
-                {"output", shape_json(report.output)},
-                {"tile", shape_json(report.tile)},
-                {"tiles", report.tiles},
-                {"programs", report.programs},
-                {"bytes", report.bytes},
-                {"cells_read", report.input_share},
-                {"peak_memory", peak_memory()},
-                {"written", options.output}});
-    return fine;
-  }
-  std::cout << wrapped(extents(spatial(spatial(input))) + " to " +
-                           extents(spatial(spatial(report.output))) + " in " +
-                           std::to_string(report.tiles) +
-                           (report.tiles == 1 ? " tile of " : " tiles of ") + extents(report.tile) +
-                           ", each cell read " + decimal(report.input_share, 2) + " times, " +
-                           bytes_text(report.bytes) + " for a tile\n",
-                       terminal_of(Stream::out))
-            << "written: " << options.output << "\n";
-  return fine;
+  const Task task{options, std::move(network), std::move(reader), input, *format};
+  return ranks::launched_ranks() > 1 ? infer_in_slabs(task) : infer_in_tiles(task);
 }
 
 void add_infer(CLI::App& app, CommandLine& line) {
@@ -242,6 +421,12 @@ void add_infer(CLI::App& app, CommandLine& line) {
   command->add_option("--memory", o->memory, "for everything, 1 GiB by default: 1G")
       ->transform(byte_count(1))
       ->type_name("BYTES");
+  one_of(
+      line,
+      command->add_option("--halos",
+                          o->halos,
+                          "how processes come to rows of their neighbours, recompute by default"),
+      {"recompute", "exchange"});
   command
       ->add_option(
           "--raw", o->raw, "what a raw file holds: 3x4096x4096:u8, or u16, i16, f16, f32, f64")
@@ -257,7 +442,10 @@ void add_infer(CLI::App& app, CommandLine& line) {
       "\nExamples:\n"
       "  fenestra infer runs/unet-shapes/model.safetensors scan.pgm --memory 1G -o mask.pgm\n"
       "  fenestra infer unet scan.npy --tile 512x512 -o scores.npy\n"
-      "\nThe picture keeps its size. A model in which a cell needs the whole picture is refused.");
+      "  mpirun -n 4 fenestra infer unet scan.npy -o scores.npy\n"
+      "\nUnder mpirun each process has a slab of rows, with all that is between its input and "
+      "output; --memory is not looked at. The picture keeps its size. A model in which a cell "
+      "needs the whole picture is refused.");
   line.actions[command] = [o, &line] {
     o->json = line.json;
     return infer_command(*o);

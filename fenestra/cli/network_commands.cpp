@@ -176,6 +176,11 @@ void add_train(CLI::App& app, CommandLine& line) {
             o->leaf,
             "cut batches into leaves of so many samples: the same result for any number of "
             "processes");
+  command
+      ->add_option("--tile",
+                   o->tile,
+                   "cut large pictures too, e.g. 512x512 of the mask: memory is what a tile takes")
+      ->type_name("SIZE");
   add_threads(*command, o->threads);
   command
       ->add_option("--output,--checkpoints",
@@ -203,6 +208,7 @@ void add_train(CLI::App& app, CommandLine& line) {
                   "  fenestra train mobilenet_v2 --data folder:photos --size 96x96 --width 0.5\n"
                   "  fenestra train lenet --data digits --resume\n"
                   "  mpirun -n 4 fenestra train resnet18 --data folder:photos --leaf 8\n"
+                  "  fenestra train unet --data shapes --size 512x512 --batch 2 --tile 128x128\n"
                   "\nCtrl-C ends after the step, with a checkpoint and exit code 130; a second one "
                   "at once.");
   set_action(command, line, o, train);

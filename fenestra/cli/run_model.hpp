@@ -36,6 +36,7 @@ struct InferOptions {
   std::string output;                         ///< .npy, .raw, .pgm, .ppm
   std::string tile = "auto";                  ///< or its extents, "512x512"
   std::size_t memory = std::size_t{1} << 30;  ///< for everything
+  std::string halos = "recompute";            ///< or "exchange", between processes
   std::optional<std::string> raw = {};        ///< "3x4096x4096:u8", of raw numbers
   std::optional<std::string> sample = {};     ///< "1x28x28", for model files that do not say it
   std::optional<int> threads = {};

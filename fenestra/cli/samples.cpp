@@ -16,7 +16,6 @@ constexpr std::size_t kMistakes = 12;
 constexpr std::size_t kPairs = 6;   ///< masks and reconstructions that are shown
 constexpr std::size_t kLayers = 8;  ///< whose maps are shown
 constexpr std::size_t kSaliencies = 4;
-constexpr Index kBatch = 64;
 
 /// Sample i of a batch, without the batch's axis.
 template <class T>
@@ -134,10 +133,12 @@ void add_samples(TrainingReport& report,
                  nn::Task task,
                  const nn::Dataset& data,
                  const nn::Preprocessing& preprocessing,
+                 const SampleOptions& options,
                  const std::function<Tensor<float>(const Tensor<float>&)>& predict) {
   const nn::DatasetPtr shared(std::shared_ptr<void>(), &data);
   nn::Loader<float> loader(
-      shared, {.batch = kBatch, .shuffle = false, .prefetch = 0, .preprocessing = preprocessing});
+      shared,
+      {.batch = options.batch, .shuffle = false, .prefetch = 0, .preprocessing = preprocessing});
   std::optional<nn::Batch<float>> first;
   while (std::optional<nn::Batch<float>> batch = loader.next()) {
     add_batch(report, task, data, *batch, predict(batch->inputs));
@@ -161,9 +162,10 @@ void add_samples(TrainingReport& report,
       break;
     }
   }
-  const Tensor<float> x = as_batch(item(first->inputs, 0));
   report.sample = item(first->inputs, 0);
-  add_feature_maps(report, model, x);
+  if (options.feature_maps) {
+    add_feature_maps(report, model, as_batch(item(first->inputs, 0)));
+  }
   if (task == nn::Task::classification) {
     // One of each class, as far as there is room.
     std::vector<Index> seen;

@@ -64,7 +64,7 @@ bool resumes(const TrainOptions& options, const RunFiles& files) {
 /// how results are to be independent of it.
 ranks::CommunicatorPtr communicator_for(const TrainSettings& settings) {
   const int launched = ranks::launched_ranks();
-  if (settings.leaf > 0 && launched > 0) {
+  if ((settings.leaf > 0 || !settings.tile.empty()) && launched > 0) {
     return ranks::mpi_communicator();
   }
   if (launched > 1) {
@@ -239,34 +239,36 @@ std::vector<std::string> resuming_command(const TrainOptions& options) {
 
 TrainingPlan plan_of(const TrainOptions& options, const Run& run) {
   const TrainSettings& settings = run.settings;
-  return {.command = std::string(kCommand),
-          .files = run.files,
-          .settings = settings.json().dump(),
-          .model = settings.model,
-          .data = settings.data,
-          .task = run.task,
-          .train = run.train,
-          .test = run.test,
-          .input = run.input,
-          .info = run.info,
-          .trainer = {.loss = settings.loss,
-                      .optimiser = settings.optimiser,
-                      .schedule = settings.schedule,
-                      .clip_norm = settings.clip,
-                      .average = settings.average,
-                      .seed = settings.seed,
-                      .compiled = !options.eager,
-                      .leaf = settings.leaf,
-                      .communicator = communicator_for(settings)},
-          .augmentation = settings.augmentation,
-          .epochs = settings.epochs,
-          .batch = settings.batch,
-          .patience = settings.patience,
-          .rate_option = "--rate",
-          .go_on = resuming_command(options),
-          .again = reproducing_command(settings, run.files.model.parent_path().string()),
-          .resume = options.resume,
-          .json = options.json};
+  return {
+      .command = std::string(kCommand),
+      .files = run.files,
+      .settings = settings.json().dump(),
+      .model = settings.model,
+      .data = settings.data,
+      .task = run.task,
+      .train = run.train,
+      .test = run.test,
+      .input = run.input,
+      .info = run.info,
+      .trainer = {.loss = settings.loss,
+                  .optimiser = settings.optimiser,
+                  .schedule = settings.schedule,
+                  .clip_norm = settings.clip,
+                  .average = settings.average,
+                  .seed = settings.seed,
+                  .compiled = !options.eager,
+                  .leaf = settings.leaf,
+                  .tile = settings.tile.empty() ? Shape{} : parse_extents(settings.tile, "--tile"),
+                  .communicator = communicator_for(settings)},
+      .augmentation = settings.augmentation,
+      .epochs = settings.epochs,
+      .batch = settings.batch,
+      .patience = settings.patience,
+      .rate_option = "--rate",
+      .go_on = resuming_command(options),
+      .again = reproducing_command(settings, run.files.model.parent_path().string()),
+      .resume = options.resume,
+      .json = options.json};
 }
 
 void print_start(const TrainOptions& options, const Run& run, const TrainingRun& training) {
@@ -298,8 +300,10 @@ void print_start(const TrainOptions& options, const Run& run, const TrainingRun&
         << settings.epochs << (settings.epochs == 1 ? " epoch" : " epochs") << ", batches of "
         << settings.batch << ", " << settings.optimiser << ", " << settings.schedule
         << ", augmentation " << settings.augmentation << ", seed " << settings.seed << "\n";
-  if (settings.leaf > 0) {
-    words << "leaves of " << settings.leaf << " samples, on "
+  if (settings.leaf > 0 || !settings.tile.empty()) {
+    words << "leaves of "
+          << (settings.leaf > 0 ? std::to_string(settings.leaf) + " samples" : "a batch")
+          << (settings.tile.empty() ? "" : " in tiles of " + settings.tile) << ", on "
           << (communicator ? communicator->size() : 1) << " processes; any number of them "
           << "gives the same weights\n";
   }

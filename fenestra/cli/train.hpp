@@ -34,6 +34,7 @@ struct TrainOptions {
   std::optional<double> average = {};
   std::optional<double> clip = {};
   std::optional<Index> leaf = {};
+  std::optional<std::string> tile = {};
   std::optional<int> threads = {};
   std::optional<std::string> output = {};  ///< a folder
   std::optional<std::string> report = {};  ///< instead of report.html in it
@@ -65,6 +66,7 @@ struct TrainSettings {
   double average = 0;
   double clip = 0;
   Index leaf = 0;
+  std::string tile = {};  ///< "512x512"; empty: pictures are not cut
 
   Json json() const;
   /// Throws `bad_file`; `file` is for the message.

@@ -127,6 +127,9 @@ Json TrainSettings::json() const {
   if (leaf > 0) {
     json["leaf"] = leaf;
   }
+  if (!tile.empty()) {
+    json["tile"] = tile;
+  }
   return json;
 }
 
@@ -151,6 +154,7 @@ TrainSettings TrainSettings::from_json(const std::string& text, const std::strin
     json.at("average").get_to(s.average);
     json.at("clip").get_to(s.clip);
     s.leaf = json.value("leaf", Index{0});
+    s.tile = json.value("tile", std::string());
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::bad_file,
                 file + ": the settings of its run cannot be read: " + error.what() +
@@ -189,6 +193,7 @@ TrainSettings settings_for(const TrainOptions& options,
   s.average = options.average.value_or(0);
   s.clip = options.clip.value_or(0);
   s.leaf = options.leaf.value_or(0);
+  s.tile = options.tile ? extents(parse_extents(*options.tile, "--tile")) : "";
   return s;
 }
 
@@ -229,6 +234,9 @@ TrainSettings resumed_settings(const TrainOptions& options,
   same("--average", options.average, stored.average);
   same("--clip", options.clip, stored.clip);
   same("--leaf", options.leaf, stored.leaf);
+  if (options.tile) {
+    same_text("--tile", extents(parse_extents(*options.tile, "--tile")), stored.tile);
+  }
   // Longer, and more or less patient: these go on from where the run is.
   stored.epochs = options.epochs.value_or(stored.epochs);
   stored.patience = options.patience.value_or(stored.patience);
@@ -271,6 +279,9 @@ std::vector<std::string> reproducing_command(const TrainSettings& s, const std::
   }
   if (s.leaf != 0) {
     say("--leaf", std::to_string(s.leaf));
+  }
+  if (!s.tile.empty()) {
+    say("--tile", s.tile);
   }
   say("--output", folder);
   return words;

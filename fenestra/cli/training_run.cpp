@@ -183,7 +183,7 @@ TrainingRun::TrainingRun(TrainingPlan plan, nn::Layer<float> model)
                .augmentation = nn::parse_augmentation(plan_.augmentation),
                .preprocessing = plan_.info.preprocessing}),
       held_out_(plan_.test,
-                {.batch = std::min<Index>(64, plan_.test->size()),
+                {.batch = std::min(plan_.held_batch(), plan_.test->size()),
                  .shuffle = false,
                  .preprocessing = plan_.info.preprocessing}) {
   require_loss(plan_);
@@ -313,9 +313,10 @@ const nn::Evaluation& TrainingRun::evaluate() {
   if (plan_.patience > 0 && is_there(plan_.files.best)) {
     nn::load_weights(plan_.files.best, trained);
   }
-  deployed_.emplace(
-      std::move(trained),
-      nn::TrainerOptions{.loss = plan_.trainer.loss, .compiled = plan_.trainer.compiled});
+  deployed_.emplace(std::move(trained),
+                    nn::TrainerOptions{.loss = plan_.trainer.loss,
+                                       .compiled = plan_.trainer.compiled,
+                                       .tile = plan_.trainer.tile});
   evaluation_ =
       watch_->timed(&TrainCosts::evaluation, [&] { return deployed_->evaluate(held_out_); });
   return evaluation_;
@@ -343,6 +344,7 @@ void TrainingRun::write_report() {
               plan_.task,
               *plan_.test,
               plan_.info.preprocessing,
+              {.batch = plan_.held_batch(), .feature_maps = !plan_.has_tiles()},
               [&](const Tensor<float>& x) { return deployed_->predict(x); });
   report.costs = watch_->cost_rows();
   report.peak_bytes = peak_memory();

@@ -71,6 +71,10 @@ struct TrainingPlan {
   std::vector<std::string> again = {};  ///< what to type to train the same weights
   bool resume = false;
   bool json = false;
+
+  bool has_tiles() const { return trainer.tile.rank() > 0; }
+  /// Held-out samples at a time. Those that are trained in tiles are large.
+  Index held_batch() const { return has_tiles() ? batch : 64; }
 };
 
 /// The first interrupt is answered after the step; the second one ends the program, as if nobody

@@ -98,6 +98,34 @@ Index count_of(const std::filesystem::path& path,
   return count;
 }
 
+/// "512x512"; empty where the file has none.
+Shape tile_of(const std::filesystem::path& path, const io::Metadata& metadata) {
+  Shape tile;
+  const auto found = metadata.find(kPrefix + "tile");
+  if (found == metadata.end()) {
+    return tile;
+  }
+  const std::string& text = found->second;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (tile.rank() < kMaxRank) {
+    Index extent = 0;
+    const auto [next, error] = std::from_chars(at, end, extent);
+    if (error != std::errc() || extent < 1) {
+      break;
+    }
+    tile.push_back(extent);
+    if (next == end) {
+      return tile;
+    }
+    if (*next != 'x') {
+      break;
+    }
+    at = next + 1;
+  }
+  throw_bad(path, "metadata \"" + kPrefix + "tile\" is \"" + text + "\", expected 512x512");
+}
+
 /// The tensor of a slot, or of its average.
 template <class T>
 Tensor<T> tensor_of(const std::filesystem::path& path,
@@ -198,6 +226,9 @@ void TrainerCore<T>::save(const std::filesystem::path& path) const {
   if (s.options.leaf > 0) {
     say("leaf", std::to_string(s.options.leaf));
   }
+  if (s.has_tiles()) {
+    say("tile", detail::size_text(s.options.tile));
+  }
   say("step", std::to_string(s.steps));
   say("epoch", std::to_string(s.cursor.epoch));
   say("next", std::to_string(s.cursor.next));
@@ -271,6 +302,7 @@ std::filesystem::path TrainerCore<T>::resume(const std::filesystem::path& path) 
   options.average = number("average");
   options.seed = number_of<std::uint64_t>(taken, metadata, "seed");
   options.leaf = metadata.contains(kPrefix + "leaf") ? count("leaf") : 0;
+  options.tile = tile_of(taken, metadata);
   const Schedule resolved = Schedule::parse(text_of(taken, metadata, "resolved_schedule"));
   const Index steps = count("step");
   const Cursor cursor{count("epoch"), count("next")};

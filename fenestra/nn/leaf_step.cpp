@@ -21,22 +21,45 @@ namespace {
 // long beside the latency of their messages and short beside a backward pass.
 constexpr Index kBucket = Index{1} << 20;
 
-/// How a batch is cut. All leaves but the last one have `size` samples.
+/// How a batch is cut: into parts of `size` samples, but for the last one, and these into tiles,
+/// where there are any. A leaf is one tile of one part.
 struct Cut {
   Index samples;
   Index size;
-  Index leaves;
+  std::span<const Index> tiles;  ///< the cells of each; the first one is a whole one
 
-  Index begin(Index leaf) const { return leaf * size; }
+  Index parts() const { return size == 0 ? 1 : (samples - 1) / size + 1; }
+  Index tiles_of_part() const { return std::max<Index>(1, static_cast<Index>(tiles.size())); }
+  Index leaves() const { return parts() * tiles_of_part(); }
+  Index begin(Index leaf) const { return leaf / tiles_of_part() * size; }
   Index count(Index leaf) const { return std::min(size, samples - begin(leaf)); }
+  Index tile(Index leaf) const { return leaf % tiles_of_part(); }
+  /// Of a whole leaf; exactly 1 where it is one.
+  double share(Index leaf) const {
+    const double of_samples = ratio(count(leaf), size);
+    return tiles.empty() ? of_samples : of_samples * tile_share(tiles[index(tile(leaf))]);
+  }
+  /// Of whole leaves, the number that the batch is; exactly 1 where it is a single one.
+  double total() const {
+    const double of_samples = ratio(samples, size);
+    Index cells = 0;
+    for (const Index tile : tiles) {
+      cells += tile;
+    }
+    return tiles.empty() ? of_samples : of_samples * tile_share(cells);
+  }
+
+ private:
+  static std::size_t index(Index i) { return static_cast<std::size_t>(i); }
+  double tile_share(Index cells) const { return ratio(cells, tiles[0]); }
+  /// Exactly 1 for equal numbers, none at all included.
+  static double ratio(Index a, Index b) {
+    return a == b ? 1 : static_cast<double>(a) / static_cast<double>(b);
+  }
 };
 
-Cut cut_of(Index samples, Index leaf) {
-  if (leaf == 0) {
-    return {samples, samples, 1};
-  }
-  const Index size = std::min(leaf, samples);
-  return {samples, size, (samples - 1) / size + 1};
+Cut cut_of(Index samples, Index leaf, std::span<const Index> tiles = {}) {
+  return {samples, leaf == 0 ? samples : std::min(leaf, samples), tiles};
 }
 
 template <class N>
@@ -86,6 +109,7 @@ struct Terms {
   std::uint64_t step = 0;
   std::uint64_t samples = 0;
   std::uint64_t leaf = 0;
+  std::uint64_t tiles = 0;
   std::uint64_t model = 0;  ///< a checksum of weights and kernels, where it is asked for
 };
 
@@ -161,6 +185,7 @@ void agree(const Terms& mine, ranks::Communicator& communicator) {
                   first.samples,
                   "the same data on all ranks; a rank takes its part itself");
     require_equal("leaf =", rank, said.leaf, first.leaf, "the same leaf on all ranks");
+    require_equal("tiles =", rank, said.tiles, first.tiles, "the same tile on all ranks");
     require_equal("checksum of weights and kernels =",
                   rank,
                   said.model,
@@ -200,7 +225,7 @@ LeafFigures total_of(const std::vector<Said>& all, Index leaves) {
 
 RankShare share_of(int rank, int ranks, Index samples, Index leaf) {
   const Cut cut = cut_of(samples, leaf);
-  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves);
+  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves());
   return {own.begin * cut.size, std::min(samples, own.end * cut.size)};
 }
 
@@ -300,28 +325,27 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
                 "trainer: inputs = " + to_string(batch.inputs.shape()) +
                     " cannot be cut into leaves\n  fix: (samples, channels, spatial...)");
   }
-  const Cut cut = cut_of(samples, task.leaf);
+  const Cut cut = cut_of(samples, task.leaf, task.tiles);
   const int ranks = task.communicator == nullptr ? 1 : task.communicator->size();
   const int rank = task.communicator == nullptr ? 0 : task.communicator->rank();
-  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves);
+  const ranks::LeafRange own = ranks::leaves_of(rank, ranks, cut.leaves());
   if (ranks > 1) {
     agree({.step = static_cast<std::uint64_t>(task.step),
            .samples = static_cast<std::uint64_t>(samples),
            .leaf = static_cast<std::uint64_t>(task.leaf),
+           .tiles = task.tiles.size(),
            .model = has_agreed_ ? 0 : checksum_of(task.slots)},
           *task.communicator);
     has_agreed_ = true;
   }
-  // Of whole leaves, the number that the batch is; exactly 1 where it is a single one.
-  const double divisor =
-      cut.leaves == 1 ? 1 : static_cast<double>(cut.samples) / static_cast<double>(cut.size);
+  const double divisor = cut.total();
 
   Found<T> found;
   Said mine;
   layout_ = gradient_layout(task.slots);
   leaf_buffers_.clear();
   leaf_shares_.clear();
-  sum_.start({.leaves = cut.leaves,
+  sum_.start({.leaves = cut.leaves(),
               .elements = layout_.elements,
               .ends = layout_.ends,
               .cuts = task.is_sliced ? layout_.cuts : std::vector<Index>(),
@@ -332,9 +356,7 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
   for (Index leaf = own.begin; leaf < own.end; ++leaf) {
     const Key key =
         leaf == 0 ? task.key : task.key.fold("leaf").fold(static_cast<std::uint64_t>(leaf));
-    const double share = cut.count(leaf) == cut.size
-                             ? 1
-                             : static_cast<double>(cut.count(leaf)) / static_cast<double>(cut.size);
+    const double share = cut.share(leaf);
     T* const memory = sum_.begin_leaf(leaf, static_cast<T>(share));
     GradientRoom<T> room;
     for (const ranks::ElementRange& range : layout_.gradients) {
@@ -346,8 +368,9 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
       }
       sum_.poll();
     };
-    const bool is_whole = cut.leaves == 1;
-    const Found<T> part = run_leaf(is_whole ? batch : leaf_of(batch, leaf, cut), key, room);
+    const bool is_whole = cut.parts() == 1;
+    const Found<T> part =
+        run_leaf(is_whole ? batch : leaf_of(batch, leaf, cut), cut.tile(leaf), key, room);
     sum_.end_leaf();
     found.traced = found.traced || part.traced;
     StepFindings<T>& findings = *part.findings;
@@ -361,14 +384,14 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
   }
 
   const std::vector<Said> all = told(mine, task.communicator);
-  const LeafFigures total = total_of(all, cut.leaves);
+  const LeafFigures total = total_of(all, cut.leaves());
   found.loss = total.loss / divisor;
   found.labels = total.labels;
   found.correct = total.correct;
   const auto with_leaves =
       std::find_if(all.begin(), all.end(), [](const Said& said) { return !said.figures.empty(); });
   findings_.buffers.assign(with_leaves->buffers.begin(), with_leaves->buffers.end());
-  add_buffers(task, cut.leaves, divisor);
+  add_buffers(task, cut.leaves(), divisor);
   T* const sum = sum_.finish().data();
   if (task.is_sliced) {
     for (const GradientPiece& piece : rank_pieces(layout_, rank, ranks)) {

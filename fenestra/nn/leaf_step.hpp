@@ -1,7 +1,8 @@
 // LeafSteps<T>: the step of a batch as the mean of the steps of its leaves, which may be computed
 // by several ranks. Every leaf is a step of its own; what they find is added along one tree
-// (ranks/tree.hpp), so that the bits are a function of the batch and of the size of a leaf.
-// Gradients are added and sent while the backward pass goes on. Not installed; the inside of
+// (ranks/tree.hpp), so that the bits are a function of the batch and of the size of a leaf. Where
+// pictures are cut into tiles, a leaf is one tile of its samples, weighted by its cells. Gradients
+// are added and sent while the backward pass goes on. Not installed; the inside of
 // trainer_core.hpp.
 #pragma once
 
@@ -30,7 +31,8 @@ struct Found {
 /// What a step is of, beside the batch.
 template <class T>
 struct LeafTask {
-  Index leaf = 0;                               ///< samples in it; 0: all of them, in one piece
+  Index leaf = 0;                     ///< samples in it; 0: those of the batch
+  std::span<const Index> tiles = {};  ///< cells of each tile of a picture; none: it is not cut
   ranks::Communicator* communicator = nullptr;  ///< null: one rank
   std::span<const Slot<T>> slots = {};
   Index step = 0;  ///< its number
@@ -73,8 +75,9 @@ std::vector<GradientPiece> rank_pieces(const GradientLayout& layout, int rank, i
 template <class T>
 class LeafSteps {
  public:
-  using RunLeaf =
-      std::function<Found<T>(const Batch<T>& leaf, const Key& key, const GradientRoom<T>& room)>;
+  /// `leaf` has whole pictures; `tile` is the one of them that the leaf is, where they are cut.
+  using RunLeaf = std::function<Found<T>(
+      const Batch<T>& leaf, Index tile, const Key& key, const GradientRoom<T>& room)>;
 
   /// Its findings are valid until the next one. Throws `bad_environment` where ranks have different
   /// weights, batches or kernels.

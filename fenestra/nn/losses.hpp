@@ -84,6 +84,8 @@ class FENESTRA_API Loss {
   }
   /// Whether it can compare with numbers: all but cross-entropy.
   bool takes_values() const { return name_ != "cross-entropy"; }
+  /// Whether the loss of a picture is the mean of the losses of its cells: all but dice.
+  bool is_mean_of_cells() const { return name_ != "dice"; }
   /// Throws `dtype_mismatch` where the target has not what it compares with.
   Value<T> operator()(const Value<T>& x, const Target<T>& target) const;
 

@@ -79,6 +79,9 @@ class Pass {
  public:
   using MaskSource = std::function<Value<T>(const MaskRequest&)>;
   using Observer = std::function<void(const LayerCall<T>&)>;
+  /// A part of a layer; keeps the shape of x.
+  using LeafFunction = std::function<Value<T>(const Value<T>& x, Pass& pass)>;
+  using LeafSource = std::function<Value<T>(const Value<T>& x, const LeafFunction& f)>;
 
   static Pass inference() { return Pass(std::nullopt); }
   /// Masks are drawn from `key`: one for each step.
@@ -104,6 +107,17 @@ class Pass {
   /// Where masks come from instead: whoever traces the model into a graph makes them inputs, and
   /// fills these by `draw_mask`.
   void set_mask_source(MaskSource source) { mask_source_ = std::move(source); }
+
+  // --- Leaves ----------------------------------------------------------------------------------
+
+  /// f(x, pass), for what a layer does in training that is more than cell by cell: statistics and
+  /// masks, which are those of the leaf that is computed.
+  Value<T> of_leaf(const Value<T>& x, const LeafFunction& f) {
+    return leaf_source_ ? leaf_source_(x, f) : f(x, *this);
+  }
+  /// What is done instead: whoever traces a whole picture, to train on tiles of it, calls f on what
+  /// a tile has of x.
+  void set_leaf_source(LeafSource source) { leaf_source_ = std::move(source); }
 
   // --- Buffers ---------------------------------------------------------------------------------
 
@@ -177,6 +191,7 @@ class Pass {
   std::optional<Key> key_;
   std::uint64_t masks_ = 0;
   MaskSource mask_source_;
+  LeafSource leaf_source_;
   std::vector<BufferUpdate<T>> updates_;
   Observer observer_;
   std::string scope_;

@@ -1,10 +1,10 @@
 // Networks followed backwards by tiles; see tile_graph.hpp.
 #include <fenestra/engine/operation.hpp>
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/nn/tile_graph.hpp>
-#include <fenestra/ops/reshape/reshape.hpp>
-#include <fenestra/ops/slice/slice.hpp>
+#include <fenestra/kernels/numerics.hpp>
+#include <fenestra/nn/tile_assembly.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -62,14 +62,6 @@ class OnKernel final : public Operation {
   std::string kernel_;
 };
 
-Index count_of(const std::vector<IndexRange>& atoms) {
-  Index count = 1;
-  for (const IndexRange& range : atoms) {
-    count *= range.count();
-  }
-  return count;
-}
-
 [[noreturn]] void refuse(NodeId node, std::string reason) {
   throw TileRefusal{node, std::move(reason)};
 }
@@ -77,7 +69,8 @@ Index count_of(const std::vector<IndexRange>& atoms) {
 }  // namespace
 
 template <class T>
-TileGraph<T>::TileGraph(graph::Graph whole) : whole_(std::move(whole)) {
+TileGraph<T>::TileGraph(graph::Graph whole, TileKernels kernels)
+    : whole_(std::move(whole)), tile_kernels_(kernels) {
   const auto size = index(whole_.size());
   axes_.resize(size);
   tile_axes_.resize(size);
@@ -88,7 +81,7 @@ TileGraph<T>::TileGraph(graph::Graph whole) : whole_(std::move(whole)) {
     if (node.kind == graph::NodeKind::input) {
       input_ = id;
       for (int axis = 0; axis < node.shape.rank(); ++axis) {
-        axes_[index(id)].push_back({Atom{node.shape[axis], axis >= 2}});
+        axes_[index(id)].push_back({Atom{node.shape[axis], std::max(axis, 1)}});
       }
     }
     bool depending = false;
@@ -139,8 +132,8 @@ std::vector<typename TileGraph<T>::Axis> TileGraph<T>::regrouped(NodeId id) cons
         left /= atom.extent;
         axis.push_back(atom);
         atoms.pop_front();
-      } else if (!atom.spatial && atom.extent % left == 0) {
-        axis.push_back({left, false});
+      } else if (!atom.spatial() && atom.extent % left == 0) {
+        axis.push_back({left, atom.axis});
         atom.extent /= left;
         left = 1;
       } else {
@@ -163,7 +156,9 @@ std::vector<typename TileGraph<T>::Axis> TileGraph<T>::followed(NodeId id) {
   }
   TileAxes& mapped = tile_axes_[index(id)];
   mapped = tile->axes;
-  kernels_[index(id)] = node.operation->prepare()->name();
+  if (tile_kernels_ == TileKernels::of_whole) {
+    kernels_[index(id)] = node.operation->prepare()->name();
+  }
   const int rank = node.shape.rank();
   std::vector<Axis> axes(static_cast<std::size_t>(rank));
   for (std::size_t i = 0; i < node.in.size(); ++i) {
@@ -174,7 +169,7 @@ std::vector<typename TileGraph<T>::Axis> TileGraph<T>::followed(NodeId id) {
     if (i == 0) {
       for (std::size_t axis = 0; axis < from.size(); ++axis) {
         for (const Atom& atom : from[axis]) {
-          if (atom.spatial && atom.extent > 1 && (mapped.mixed >> axis & 1U) != 0) {
+          if (atom.spatial() && atom.extent > 1 && (mapped.mixed >> axis & 1U) != 0) {
             refuse(id, "every cell of its result needs the whole picture");
           }
         }
@@ -194,14 +189,14 @@ std::vector<typename TileGraph<T>::Axis> TileGraph<T>::followed(NodeId id) {
       } else if (found.size() > 1) {
         refuse(id, "it changes an axis of joined rows and columns");
       } else if (own.empty()) {
-        own = {Atom{node.shape[axis], !found.empty() && found[0].spatial}};
+        own = {Atom{node.shape[axis], found.empty() ? 1 : found[0].axis}};
       }
     }
   }
   for (int axis = 0; axis < rank; ++axis) {
     Axis& own = axes[static_cast<std::size_t>(axis)];
     if (own.empty() && node.shape[axis] != 1) {
-      own = {Atom{node.shape[axis], false}};
+      own = {Atom{node.shape[axis], 1}};
     }
   }
   return axes;
@@ -364,121 +359,6 @@ typename TileGraph<T>::Found TileGraph<T>::walk(const Box& output) const {
   return found;
 }
 
-/// Puts the graph of a tile together.
-template <class T>
-class TileGraph<T>::Assembly {
- public:
-  Assembly(const TileGraph& of, const Found& found)
-      : of_(of), found_(found), place_(index(of.whole_.size()), graph::kNoNode) {}
-
-  GraphTile finish(const Box& output) {
-    GraphTile tile;
-    for (NodeId id = 0; id <= of_.output_; ++id) {
-      if (found_[index(id)]) {
-        place_[index(id)] = id == of_.input_ ? given(id) : computed(id);
-      }
-    }
-    Ranges last = found_[index(of_.output_)]->computed;
-    for (std::size_t axis = 0; axis < last.size(); ++axis) {
-      if (!last[axis].empty()) {
-        last[axis][0] = output[static_cast<int>(axis)];
-      }
-    }
-    graph_->add_output(cropped(of_.output_, last), "y");
-    tile.output = output;
-    tile.input = Box(of_.input());
-    if (found_[index(of_.input_)]) {
-      const Ranges& read = found_[index(of_.input_)]->computed;
-      for (std::size_t axis = 0; axis < read.size(); ++axis) {
-        tile.input.set(static_cast<int>(axis), read[axis][0]);
-      }
-    }
-    tile.graph = std::move(*graph_);
-    return tile;
-  }
-
- private:
-  static Shape shape_of(const Ranges& ranges) {
-    Shape shape;
-    for (const auto& atoms : ranges) {
-      shape.push_back(count_of(atoms));
-    }
-    return shape;
-  }
-  graph::Value<T> value(NodeId id) const { return {graph_, id}; }
-
-  NodeId given(NodeId id) {
-    const graph::Node& node = of_.whole_.node(id);
-    return graph_->add_input(node.type, shape_of(found_[index(id)]->computed), node.name);
-  }
-  NodeId computed(NodeId id) {
-    const graph::Node& node = of_.whole_.node(id);
-    const NodeTile& tile = *found_[index(id)];
-    if (tile.operation == nullptr) {
-      return reshape(value(cropped(node.in[0], tile.in[0])), shape_of(tile.computed)).node();
-    }
-    std::vector<NodeId> in;
-    for (std::size_t i = 0; i < node.in.size(); ++i) {
-      in.push_back(of_.depends(node.in[i]) ? cropped(node.in[i], tile.in[i])
-                                           : sliced(copied(node.in[i]), tile.boxes[i]));
-    }
-    std::vector<NodeId> data;
-    for (const NodeId read : node.data) {
-      data.push_back(copied(read));
-    }
-    return graph_->add_operation(tile.operation, std::move(in), std::move(data));
-  }
-  /// A node that does not depend on the picture, with all that it is made of.
-  NodeId copied(NodeId id) {
-    NodeId& place = place_[index(id)];
-    if (place == graph::kNoNode) {
-      graph::Node node = of_.whole_.node(id);
-      for (auto* list : {&node.in, &node.data}) {
-        for (NodeId& input : *list) {
-          input = copied(input);
-        }
-      }
-      place = graph_->append(std::move(node));
-    }
-    return place;
-  }
-  /// A part of a node whose axes are those of the box.
-  NodeId sliced(NodeId id, const Box& box) {
-    std::vector<AxisRange> ranges;
-    for (int axis = 0; axis < box.rank(); ++axis) {
-      if (box[axis] != IndexRange{0, graph_->node(id).shape[axis]}) {
-        ranges.push_back({axis, box.begin[axis], box.count[axis]});
-      }
-    }
-    return ranges.empty() ? id : slice(value(id), std::span<const AxisRange>(ranges)).node();
-  }
-  /// What a reader asks of a node, which may have been computed for others too.
-  NodeId cropped(NodeId id, const Ranges& asked) {
-    const Ranges& has = found_[index(id)]->computed;
-    const NodeId now = place_[index(id)];
-    if (has == asked) {
-      return now;
-    }
-    // Axis by atom, so that a part of joined rows and columns is a box again.
-    Shape parted;
-    Box box;
-    for (std::size_t axis = 0; axis < has.size(); ++axis) {
-      for (std::size_t k = 0; k < has[axis].size(); ++k) {
-        parted.push_back(has[axis][k].count());
-        box.begin.push_back(asked[axis][k].begin - has[axis][k].begin);
-        box.count.push_back(asked[axis][k].count());
-      }
-    }
-    const NodeId part = sliced(reshape(value(now), parted).node(), box);
-    return reshape(value(part), shape_of(asked)).node();
-  }
-
-  const TileGraph& of_;
-  const Found& found_;
-  std::shared_ptr<graph::Graph> graph_ = std::make_shared<graph::Graph>();
-  std::vector<NodeId> place_;
-};
-
 template <class T>
 GraphTile TileGraph<T>::tile(const Box& output) const {
   const Found found = walk(output);
@@ -508,5 +388,80 @@ std::vector<std::optional<Box>> TileGraph<T>::needed(const Box& output) const {
 
 template class TileGraph<float>;
 template class TileGraph<double>;
+
+// --- Grids and refusals ------------------------------------------------------------------------
+
+TileGrid TileGrid::of(const Shape& output, const Shape& tile) {
+  TileGrid grid{output, tile};
+  bool good = tile.rank() == grid.rank();
+  for (int axis = 0; good && axis < tile.rank(); ++axis) {
+    good = tile[axis] >= 1;
+    grid.tile[axis] = std::min(tile[axis], output[axis + 2]);
+  }
+  if (!good) {
+    throw Error(ErrorCode::invalid_extent,
+                "tiles: tile " + size_text(tile) + " of an output " + to_string(output) +
+                    "\n  fix: at least 1 along each of its " + std::to_string(grid.rank()) +
+                    " spatial axes");
+  }
+  return grid;
+}
+
+Index TileGrid::count() const {
+  Index n = 1;
+  for (int axis = 0; axis < rank(); ++axis) {
+    n *= tiles_along(axis);
+  }
+  return n;
+}
+
+Box TileGrid::box(Index number) const {
+  Box result(output);
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    const Index begin = number % tiles_along(axis) * tile[axis];
+    number /= tiles_along(axis);
+    result.set(axis + 2, {begin, std::min(begin + tile[axis], output[axis + 2])});
+  }
+  return result;
+}
+
+std::string size_text(const Shape& shape) {
+  std::string text;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    text += (axis > 0 ? "x" : "") + std::to_string(shape[axis]);
+  }
+  return text;
+}
+
+void require_space(const Shape& output) {
+  if (output.rank() < 3 || output.elements().value_or(0) == 0) {
+    throw Error(ErrorCode::rank_mismatch,
+                "tiles: the output " + to_string(output) +
+                    " has no space to cut\n  fix: a network whose output is (N, C, spatial...)");
+  }
+}
+
+void throw_refused(const TileRefusal& refusal, const TracedNetwork& network) {
+  const graph::Node& node = network.graph.node(refusal.node);
+  const std::string op = node.operation != nullptr ? std::string(node.operation->name()) : "input";
+  throw Error(op,
+              {.code = ErrorCode::memory_limit},
+              "tiles: layer " + network.layers[static_cast<std::size_t>(refusal.node)] + ", at " +
+                  op + " " + to_string(node.shape) + ": " + refusal.reason +
+                  "\n  fix: run the whole picture, or leave the layer out of the network");
+}
+
+template <class T>
+TileGraph<T> tile_graph(const TracedNetwork& network, TileKernels kernels) {
+  const kernels::ScopedNumerics strict(Numerics::strict);
+  try {
+    return TileGraph<T>(network.graph, kernels);
+  } catch (const TileRefusal& refusal) {
+    throw_refused(refusal, network);
+  }
+}
+
+template TileGraph<float> tile_graph(const TracedNetwork&, TileKernels);
+template TileGraph<double> tile_graph(const TracedNetwork&, TileKernels);
 
 }  // namespace fenestra::nn::detail

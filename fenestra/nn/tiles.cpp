@@ -22,37 +22,6 @@ constexpr std::size_t kMostPrograms = 64;
 // cells of coarser levels.
 constexpr Index kStep = 16;
 
-std::string size_text(const Shape& shape) {
-  std::string text;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    text += (axis > 0 ? "x" : "") + std::to_string(shape[axis]);
-  }
-  return text;
-}
-
-/// What has no tiles, in words.
-[[noreturn]] void throw_refused(const detail::TileRefusal& refusal,
-                                const std::vector<std::string>& layers,
-                                const graph::Graph& graph) {
-  const graph::Node& node = graph.node(refusal.node);
-  const std::string op = node.operation != nullptr ? std::string(node.operation->name()) : "input";
-  throw Error(op,
-              {.code = ErrorCode::memory_limit},
-              "tiles: layer " + layers[static_cast<std::size_t>(refusal.node)] + ", at " + op +
-                  " " + to_string(node.shape) + ": " + refusal.reason +
-                  "\n  fix: run the whole picture, or leave the layer out of the network");
-}
-
-template <class T>
-detail::TileGraph<T> tile_graph(const TracedNetwork& network) {
-  const kernels::ScopedNumerics strict(Numerics::strict);
-  try {
-    return detail::TileGraph<T>(network.graph);
-  } catch (const detail::TileRefusal& refusal) {
-    throw_refused(refusal, network.layers, network.graph);
-  }
-}
-
 /// Copies a box of a dense tensor to a dense one, or back.
 template <class T, class From, class To>
 void copy_box(const Shape& shape, const Box& box, From* from, To* to, bool out_of_box) {
@@ -85,45 +54,26 @@ std::vector<std::string> LayerNames::finish() { return std::move(names_); }
 template <class T>
 struct TiledNetwork<T>::State {
   detail::TileGraph<T> graph;
-  std::vector<std::string> layers;
-  graph::Graph whole;  ///< for messages
+  TracedNetwork network;  ///< for messages
   TileOptions options;
-  Shape tile;
+  detail::TileGrid grid;
   std::map<std::string, std::shared_ptr<const Program<T>>> programs;
   Index compiled = 0;
 
-  State(const TracedNetwork& network, const TileOptions& wanted)
-      : graph(tile_graph<T>(network)),
-        layers(network.layers),
-        whole(network.graph),
-        options(wanted) {}
+  State(const TracedNetwork& traced, const TileOptions& wanted)
+      : graph(detail::tile_graph<T>(traced, detail::TileKernels::of_whole)),
+        network(traced),
+        options(wanted),
+        grid{graph.output(), {}} {}
 
-  int rank() const { return graph.output().rank() - 2; }
+  int rank() const { return grid.rank(); }
   Index extent(int axis) const { return graph.output()[axis + 2]; }
-  Index tiles_along(int axis) const { return ceil_div(extent(axis), tile[axis]); }
-  Index count() const {
-    Index n = 1;
-    for (int axis = 0; axis < rank(); ++axis) {
-      n *= tiles_along(axis);
-    }
-    return n;
-  }
-  /// The part of the output that tile number `number` is.
-  Box box(Index number) const {
-    Box result(graph.output());
-    for (int axis = rank() - 1; axis >= 0; --axis) {
-      const Index begin = number % tiles_along(axis) * tile[axis];
-      number /= tiles_along(axis);
-      result.set(axis + 2, {begin, std::min(begin + tile[axis], extent(axis))});
-    }
-    return result;
-  }
 
   detail::GraphTile cut(const Box& output) const {
     try {
       return graph.tile(output);
     } catch (const detail::TileRefusal& refusal) {
-      throw_refused(refusal, layers, whole);
+      detail::throw_refused(refusal, network);
     }
   }
   std::shared_ptr<const Program<T>> program(const graph::Graph& of) {
@@ -148,15 +98,15 @@ struct TiledNetwork<T>::State {
   /// Bytes that tiles of this size take: the most of the first, one in the middle and the last of
   /// full size.
   std::size_t bytes_of(const Shape& size) {
-    tile = size;
+    grid.tile = size;
     std::size_t most = 0;
     for (const int where : {0, 1, 2}) {
       Index number = 0;
       for (int axis = 0; axis < rank(); ++axis) {
-        const Index last = std::max<Index>(extent(axis) / tile[axis] - 1, 0);
-        number = number * tiles_along(axis) + last * where / 2;
+        const Index last = std::max<Index>(extent(axis) / size[axis] - 1, 0);
+        number = number * grid.tiles_along(axis) + last * where / 2;
       }
-      const detail::GraphTile part = cut(box(number));
+      const detail::GraphTile part = cut(grid.box(number));
       most = std::max(most, bytes(part, *program(part.graph)));
       programs.clear();
     }
@@ -201,32 +151,19 @@ struct TiledNetwork<T>::State {
                       " bytes, the limit is " + std::to_string(options.memory) +
                       "\n  fix: a larger limit");
     }
-    tile = square(side);
+    grid.tile = square(side);
   }
   void set_tile() {
     if (options.tile.rank() == 0) {
       choose();
       return;
     }
-    bool good = options.tile.rank() == rank();
-    for (int axis = 0; good && axis < rank(); ++axis) {
-      good = options.tile[axis] >= 1;
-    }
-    if (!good) {
-      throw Error(ErrorCode::invalid_extent,
-                  "tiles: tile " + size_text(options.tile) + " of an output " +
-                      to_string(graph.output()) + "\n  fix: at least 1 along each of its " +
-                      std::to_string(rank()) + " spatial axes");
-    }
-    tile = options.tile;
-    for (int axis = 0; axis < rank(); ++axis) {
-      tile[axis] = std::min(tile[axis], extent(axis));
-    }
-    if (const std::size_t needed = bytes_of(tile); needed > options.memory) {
+    grid = detail::TileGrid::of(graph.output(), options.tile);
+    if (const std::size_t needed = bytes_of(grid.tile); needed > options.memory) {
       throw Error(ErrorCode::memory_limit,
-                  "tiles: tiles of " + size_text(tile) + " take " + std::to_string(needed) +
-                      " bytes, the limit is " + std::to_string(options.memory) +
-                      "\n  fix: smaller tiles, or a larger limit");
+                  "tiles: tiles of " + detail::size_text(grid.tile) + " take " +
+                      std::to_string(needed) + " bytes, the limit is " +
+                      std::to_string(options.memory) + "\n  fix: smaller tiles, or a larger limit");
     }
   }
 };
@@ -234,12 +171,7 @@ struct TiledNetwork<T>::State {
 template <class T>
 TiledNetwork<T>::TiledNetwork(const TracedNetwork& network, const TileOptions& options)
     : state_(std::make_unique<State>(network, options)) {
-  const Shape& output = state_->graph.output();
-  if (output.rank() < 3 || output.elements().value_or(0) == 0) {
-    throw Error(ErrorCode::rank_mismatch,
-                "tiles: the output " + to_string(output) +
-                    " has no space to cut\n  fix: a network whose output is (N, C, spatial...)");
-  }
+  detail::require_space(state_->graph.output());
   state_->set_tile();
 }
 
@@ -256,7 +188,7 @@ const Shape& TiledNetwork<T>::output() const {
 }
 template <class T>
 const Shape& TiledNetwork<T>::tile() const {
-  return state_->tile;
+  return state_->grid.tile;
 }
 
 template <class T>
@@ -267,7 +199,7 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
                 "tiles: the picture is " + to_string(source.shape) + ", the network was cut for " +
                     to_string(s.graph.input()) + "\n  fix: a picture of that shape");
   }
-  TileReport report{s.graph.output(), s.tile, s.count(), 0, 0, 0};
+  TileReport report{s.graph.output(), s.grid.tile, s.grid.count(), 0, 0, 0};
   if (sink.begin) {
     sink.begin(report.output);
   }
@@ -278,7 +210,7 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
   Tensor<T> x;
   double read = 0;
   for (Index number = 0; number < report.tiles; ++number) {
-    const detail::GraphTile part = s.cut(s.box(number));
+    const detail::GraphTile part = s.cut(s.grid.box(number));
     std::shared_ptr<const Program<T>> needed = s.program(part.graph);
     if (needed != program) {
       context.reset();  // before the next one takes its memory
@@ -306,12 +238,12 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
 
 template <class T>
 std::vector<LayerCells> needed_layers(const TracedNetwork& network, const Box& output) {
-  const detail::TileGraph<T> graph = tile_graph<T>(network);
+  const detail::TileGraph<T> graph = detail::tile_graph<T>(network, detail::TileKernels::of_whole);
   std::vector<std::optional<Box>> boxes;
   try {
     boxes = graph.needed(output);
   } catch (const detail::TileRefusal& refusal) {
-    throw_refused(refusal, network.layers, network.graph);
+    detail::throw_refused(refusal, network);
   }
   // Of each layer the last node that is needed: its result.
   std::vector<LayerCells> fields;

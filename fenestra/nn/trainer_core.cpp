@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace fenestra::nn {
 
@@ -57,6 +58,20 @@ Tensor<Index> said_classes(const Tensor<T>& scores) {
     out[i] = scores[i] > T(0) ? 1 : 0;
   }
   return classes;
+}
+
+/// The loss and what was right, of a step of that batch.
+template <class T>
+void read_figures(detail::Found<T>& found, const Batch<T>& batch) {
+  found.loss = found.findings->loss();
+  const Tensor<T>& scores = found.findings->scores();
+  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
+    const Tensor<Index> said = said_classes(scores);
+    found.labels = batch.labels.size();
+    for (Index i = 0; i < said.size(); ++i) {
+      found.correct += said[i] == batch.labels[i] ? 1 : 0;
+    }
+  }
 }
 
 /// A part of each batch, for as long as it lives.
@@ -144,7 +159,16 @@ void TrainerCore<T>::State::configure(const TrainerOptions& said) {
   require_option(
       "average", said.average, said.average >= 0 && said.average < 1, "0 <= average < 1");
   require_option("leaf", static_cast<double>(said.leaf), said.leaf >= 0, "leaf >= 0");
-  if (said.communicator && said.communicator->size() > 1 && said.leaf == 0) {
+  for (const Index extent : said.tile) {
+    require_option("tile", static_cast<double>(extent), extent >= 1, "tile >= 1 along each axis");
+  }
+  if (said.tile.rank() > 0 && !said.compiled) {
+    throw Error(ErrorCode::bad_problem,
+                "trainer: tiles are programs of their own, and compiled = false\n  fix: compiled = "
+                "true, or no tile");
+  }
+  if (said.communicator && said.communicator->size() > 1 && said.leaf == 0 &&
+      said.tile.rank() == 0) {
     throw Error(ErrorCode::invalid_extent,
                 "trainer: " + std::to_string(said.communicator->size()) +
                     " ranks and no leaf, so that results would depend on the number of ranks\n"
@@ -154,6 +178,12 @@ void TrainerCore<T>::State::configure(const TrainerOptions& said) {
   std::optional<Loss<T>> new_loss;
   if (!own_loss) {
     new_loss = Loss<T>::make(said.loss);
+    if (said.tile.rank() > 0 && !new_loss->is_mean_of_cells()) {
+      throw Error(ErrorCode::bad_problem,
+                  "trainer: " + new_loss->name() +
+                      " compares sums over the whole picture, so that tiles cannot be added up\n"
+                      "  fix: cross-entropy, focal, bce or another mean over cells, or no tile");
+    }
   }
   LossFunction<T> new_function = own_loss ? parts.loss : LossFunction<T>(*new_loss);
   const Schedule new_schedule = Schedule::parse(said.schedule);
@@ -242,20 +272,57 @@ detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
     eager = detail::step_eagerly<T>(parts, loss, all, seen, key, room);
     found.findings = &eager;
   }
-  found.loss = found.findings->loss();
-  const Tensor<T>& scores = found.findings->scores();
-  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
-    const Tensor<Index> said = said_classes(scores);
-    found.labels = batch.labels.size();
-    for (Index i = 0; i < said.size(); ++i) {
-      found.correct += said[i] == batch.labels[i] ? 1 : 0;
-    }
-  }
+  read_figures(found, batch);
   return found;
 }
 
 template <KernelScalar T>
+detail::Found<T> TrainerCore<T>::State::find_in_tile(const std::vector<Slot<T>>& all,
+                                                     const Batch<T>& batch,
+                                                     Index tile,
+                                                     const Key& key,
+                                                     const detail::GradientRoom<T>& room) {
+  const detail::TileStepParts<T> of = tile_parts(all);
+  const Batch<T> part = tile_steps.part(of, batch, tile);
+  Tensor<T> numbers;
+  const detail::BatchView<T> seen = view(part, numbers);
+  detail::Found<T> found;
+  found.findings = &tile_steps.program(of, batch.inputs.shape(), tile, seen, found.traced)
+                        .run(all, seen, key, room);
+  read_figures(found, part);
+  return found;
+}
+
+template <KernelScalar T>
+Tensor<T> TrainerCore<T>::State::infer_in_tiles(const Tensor<T>& x) const {
+  const auto model = [&](const Value<T>& part, Pass<T>& pass) { return parts.forward(part, pass); };
+  // One sample at a time: a tile of all of them would take as many times the memory.
+  Shape one = x.shape();
+  const Index samples = one.rank() > 0 ? std::exchange(one[0], 1) : 0;
+  TiledNetwork<T> tiled(trace_network<T>(model, one),
+                        {.tile = options.tile, .memory = std::numeric_limits<std::size_t>::max()});
+  Shape all = tiled.output();
+  all[0] = samples;
+  Tensor<T> scores = Tensor<T>::uninitialised(all);
+  const TileSource<T> source = tensor_source(x);
+  const TileSink<T> sink = tensor_sink(scores);
+  for (Index sample = 0; sample < samples; ++sample) {
+    const auto at = [sample](Box box) {
+      box.begin[0] = sample;
+      return box;
+    };
+    tiled.run({one, [&](const Box& box, T* out) { source.read(at(box), out); }},
+              {.begin = {},
+               .write = [&](const Box& box, const T* values) { sink.write(at(box), values); }});
+  }
+  return scores;
+}
+
+template <KernelScalar T>
 Tensor<T> TrainerCore<T>::State::infer(const std::vector<Slot<T>>& all, const Tensor<T>& x) {
+  if (has_tiles()) {
+    return infer_in_tiles(x);
+  }
   if (!options.compiled) {
     Pass<T> pass = Pass<T>::inference();
     return parts.forward(Value<T>(x), pass).tensor();
@@ -269,8 +336,8 @@ Tensor<T> TrainerCore<T>::State::infer(const std::vector<Slot<T>>& all, const Te
 
 template <KernelScalar T>
 SharePredicate TrainerCore<T>::State::share_of_samples() const {
-  if (!has_ranks()) {
-    return {};
+  if (!has_ranks() || has_tiles()) {
+    return {};  // which samples a rank's tiles are of is known when their scores are
   }
   return [rank = options.communicator->rank(),
           ranks = options.communicator->size(),
@@ -316,17 +383,26 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
   const std::vector<Slot<T>> all = s.slots();
   const Key key = Key(s.options.seed).fold("masks").fold(static_cast<std::uint64_t>(s.steps));
 
-  const detail::Found<T> found = s.leaf_steps.run(
-      batch,
-      {.leaf = s.options.leaf,
-       .communicator = s.options.communicator.get(),
-       .slots = all,
-       .step = s.steps,
-       .key = key,
-       .is_sliced = s.is_sliced()},
-      [&](const Batch<T>& leaf, const Key& leaf_key, const detail::GradientRoom<T>& room) {
-        return s.find(all, leaf, leaf_key, room);
-      });
+  std::vector<Index> tiles;
+  if (s.has_tiles()) {
+    tiles = s.tile_steps.cells(s.tile_parts(all), batch.inputs.shape());
+  }
+  const detail::Found<T> found =
+      s.leaf_steps.run(batch,
+                       {.leaf = s.options.leaf,
+                        .tiles = tiles,
+                        .communicator = s.options.communicator.get(),
+                        .slots = all,
+                        .step = s.steps,
+                        .key = key,
+                        .is_sliced = s.is_sliced()},
+                       [&](const Batch<T>& leaf,
+                           Index tile,
+                           const Key& leaf_key,
+                           const detail::GradientRoom<T>& room) {
+                         return s.has_tiles() ? s.find_in_tile(all, leaf, tile, leaf_key, room)
+                                              : s.find(all, leaf, leaf_key, room);
+                       });
   result.loss = found.loss;
   result.labels = found.labels;
   result.correct = found.correct;
@@ -539,6 +615,7 @@ FitResult TrainerCore<T>::fit(Loader<T>& loader, Index epochs, const FitOptions<
 template <KernelScalar T>
 void TrainerCore<T>::restart_programs() {
   state_->step_programs.clear();
+  state_->tile_steps.clear();
   state_->inference_programs.clear();
   state_->leaf_steps.forget();
 }

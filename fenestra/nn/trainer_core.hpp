@@ -38,8 +38,13 @@ struct TrainerOptions {
   /// Samples of a leaf: a step is then the mean of the steps of a batch's leaves, each with its own
   /// statistics, and has the same bits however many ranks there are. 0: the batch is one piece.
   Index leaf = 0;
-  /// The ranks that train together; null: this process alone. More than one needs a leaf. All of
-  /// them make the same calls on the same batches; each computes its leaves, all have the result.
+  /// Of the scores, along each spatial axis: a leaf is then one tile of its pictures, with what it
+  /// needs of them, and memory is what a tile takes. The loss must be a mean over cells. Evaluation
+  /// goes by tiles too. Empty: pictures are not cut.
+  Shape tile = {};
+  /// The ranks that train together; null: this process alone. More than one needs a leaf or a tile.
+  /// All of them make the same calls on the same batches; each computes its leaves, all have the
+  /// result.
   ranks::CommunicatorPtr communicator = {};
 };
 

@@ -67,7 +67,13 @@ std::size_t slot_of(std::span<const Slot<T>> slots, const BufferUpdate<T>& updat
                   "model");
 }
 
-/// Nodes in the place of a model's slots, for as long as the scope lives.
+template <class T>
+bool has_shape(const std::optional<Shape>& shape, const Tensor<T>* tensor) {
+  return tensor == nullptr ? !shape.has_value() : shape == tensor->shape();
+}
+
+}  // namespace
+
 template <class T>
 std::vector<graph::NodeId> put_nodes(graph::Builder<T>& builder,
                                      std::span<const Slot<T>> slots,
@@ -84,13 +90,6 @@ std::vector<graph::NodeId> put_nodes(graph::Builder<T>& builder,
   }
   return trained;
 }
-
-template <class T>
-bool has_shape(const std::optional<Shape>& shape, const Tensor<T>* tensor) {
-  return tensor == nullptr ? !shape.has_value() : shape == tensor->shape();
-}
-
-}  // namespace
 
 template <class T>
 StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
@@ -134,7 +133,6 @@ StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
   const graph::Graph step = graph::reverse(builder.graph(), loss_output, trained, graph::Seed::one);
   // Folding would change bits.
   program_.emplace(step, CompileOptions{.fold = false});
-  context_.emplace(*program_);
   const std::vector<Shape> shapes = program_->result_shapes();
   for (std::size_t i = 0; i < 2 + findings_.buffers.size(); ++i) {
     findings_.results.push_back(Tensor<T>::uninitialised(shapes[i]));
@@ -172,6 +170,9 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
   }
   for (const Tensor<T>& mask : masks) {
     arguments.emplace_back(mask);
+  }
+  if (!context_) {
+    context_.emplace(*program_);
   }
   std::vector<T*> results;
   for (Tensor<T>& tensor : findings_.results) {
@@ -270,6 +271,12 @@ StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
   return findings;
 }
 
+template std::vector<graph::NodeId> put_nodes(graph::Builder<float>&,
+                                              std::span<const Slot<float>>,
+                                              SlotScope<float>&);
+template std::vector<graph::NodeId> put_nodes(graph::Builder<double>&,
+                                              std::span<const Slot<double>>,
+                                              SlotScope<double>&);
 template class StepProgram<float>;
 template class StepProgram<double>;
 template class InferenceProgram<float>;

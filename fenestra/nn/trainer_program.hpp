@@ -46,6 +46,12 @@ class SlotScope {
   std::vector<Value<T>> saved_;
 };
 
+/// Nodes in the place of a model's slots, for as long as the scope lives; those that are trained.
+template <class T>
+std::vector<graph::NodeId> put_nodes(graph::Builder<T>& builder,
+                                     std::span<const Slot<T>> slots,
+                                     SlotScope<T>& scope);
+
 /// What a step found, before anything is changed, but for the gradients.
 template <class T>
 struct StepFindings {
@@ -81,6 +87,8 @@ class StepProgram {
                        const BatchView<T>& batch,
                        const Key& key,
                        const GradientRoom<T>& room);
+  /// Gives its memory back, all but what it found; the next run takes it again.
+  void release() { context_.reset(); }
 
  private:
   Shape inputs_;

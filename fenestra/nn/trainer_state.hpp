@@ -3,6 +3,8 @@
 
 #include <fenestra/nn/leaf_step.hpp>
 #include <fenestra/nn/sliced_optimiser.hpp>
+#include <fenestra/nn/tile_step.hpp>
+#include <fenestra/nn/tiles.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
@@ -42,6 +44,7 @@ struct TrainerCore<T>::State {
   detail::ProgramCache<detail::StepProgram<T>> step_programs;
   detail::ProgramCache<detail::InferenceProgram<T>> inference_programs;
   detail::LeafSteps<T> leaf_steps;
+  detail::TileSteps<T> tile_steps;
 
   State(Parts given, const TrainerOptions& said)
       : parts(std::move(given)), optimiser(Optimiser<T>::make(said.optimiser)) {
@@ -60,12 +63,24 @@ struct TrainerCore<T>::State {
   /// The slots, whose names no file may mistake for its own.
   std::vector<Slot<T>> slots() const;
 
+  bool has_tiles() const { return options.tile.rank() > 0; }
+  bool has_leaves() const { return options.leaf > 0 || has_tiles(); }
+  detail::TileStepParts<T> tile_parts(const std::vector<Slot<T>>& all) const {
+    return {parts, loss, all, options.tile};
+  }
+
   detail::BatchView<T> view(const Batch<T>& batch, Tensor<T>& numbers) const;
   /// What a step of a batch or leaf finds, valid until the next one.
   detail::Found<T> find(const std::vector<Slot<T>>& all,
                         const Batch<T>& batch,
                         const Key& key,
                         const detail::GradientRoom<T>& room);
+  /// The same of a tile of its pictures.
+  detail::Found<T> find_in_tile(const std::vector<Slot<T>>& all,
+                                const Batch<T>& batch,
+                                Index tile,
+                                const Key& key,
+                                const detail::GradientRoom<T>& room);
   /// What this rank needs of a loader, to train and to evaluate; empty: everything.
   SharePredicate share_of_samples() const;
   SharePredicate share_of_batches(const Loader<T>& loader) const;
@@ -75,6 +90,7 @@ struct TrainerCore<T>::State {
   /// Whether this is the rank that writes files.
   bool writes() const { return !options.communicator || options.communicator->rank() == 0; }
   Tensor<T> infer(const std::vector<Slot<T>>& all, const Tensor<T>& x);
+  Tensor<T> infer_in_tiles(const Tensor<T>& x) const;
 };
 
 namespace detail {

@@ -73,6 +73,30 @@ class RanksTest(unittest.TestCase):
         parts, whole = self.checkpoint("parts"), self.checkpoint("whole")
         self.assertEqual(parts[0], whole[0])
 
+    def test_tiles_are_leaves(self):
+        words = [*UNET[:-2], "--epochs", "1", "--tile", "8x16"]
+        self.train(0, words, "alone")
+        for ranks in [2, 3]:
+            self.assertIn("in tiles of 8x16", self.train(ranks, words, f"tiles{ranks}").stdout)
+            self.assertEqual(self.checkpoint(f"tiles{ranks}"), self.checkpoint("alone"))
+
+    def test_processes_share_a_picture(self):
+        with open(self.path("picture.pgm"), "wb") as file:
+            file.write(b"P5\n40 72\n255\n" + bytes(i * i % 251 for i in range(40 * 72)))
+        infer = [TOOL, "infer", "unet", "picture.pgm", "-o"]
+        self.run_words([*infer, "alone.npy"])
+        with open(self.path("alone.npy"), "rb") as file:
+            expected = file.read()
+        for ranks in [2, 3]:
+            for halos in ["exchange", "recompute"]:
+                done = self.run_words([MPIRUN, "-n", str(ranks), *infer, "shared.npy", "--halos", halos,
+                                       "--force", "--json"])
+                report = json.loads(done.stdout)
+                self.assertEqual(report["ranks"], ranks)
+                self.assertEqual(report["sent"] > 0, halos == "exchange")
+                with open(self.path("shared.npy"), "rb") as file:
+                    self.assertEqual(file.read(), expected, f"{ranks} {halos}")
+
     def test_refuses_what_would_not_be_one_training(self):
         done = self.train(2, ["lenet", "--data", "digits"], "none", code=BAD_INPUT)
         self.assertIn("--leaf 8", done.stderr)

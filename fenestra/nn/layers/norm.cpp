@@ -106,7 +106,9 @@ Value<T> BasicBatchNorm<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
                     std::to_string(channels_) + ", ...)\n  fix: as many channels as the layer has");
   }
   if (pass.is_training()) {
-    return pass.observed(kind, x, trained(x, pass));
+    return pass.observed(kind, x, pass.of_leaf(x, [this](const Value<T>& leaf, Pass<T>& leaf_pass) {
+      return trained(leaf, leaf_pass);
+    }));
   }
   const NormOptions options{.eps = settings_.epsilon};
   const Value<T>& mean = running_mean.value;

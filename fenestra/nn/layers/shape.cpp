@@ -145,8 +145,12 @@ Value<T> BasicDropout<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
         {.code = ErrorCode::rank_mismatch, .argument = Argument::x, .got = x.rank(), .needed = 2},
         "layer \"dropout\": x = " + to_string(x.shape()) + " has no channels\n  fix: (N, C, ...)");
   }
-  const Shape shape = settings_.channels ? over_channels(x.shape(), x.shape()[0]) : x.shape();
-  return pass.observed(kind, x, mul(x, pass.keep_mask(shape, 1 - drop_)));
+  const auto dropped = [this](const Value<T>& leaf, Pass<T>& leaf_pass) {
+    const Shape& all = leaf.shape();
+    const Shape shape = settings_.channels ? over_channels(all, all[0]) : all;
+    return Value<T>(mul(leaf, leaf_pass.keep_mask(shape, 1 - drop_)));
+  };
+  return pass.observed(kind, x, pass.of_leaf(x, dropped));
 }
 
 template <class T>
