@@ -22,26 +22,6 @@ const std::string kChecksum = kPrefix + "checksum";
 const std::string kOptimiser = "optimiser.";
 const std::string kAverage = "optimiser.average.";
 
-std::string checksum_of(const io::TensorMap& tensors, const io::Metadata& metadata) {
-  detail::Checksum sum;
-  for (const auto& [name, tensor] : tensors) {
-    sum.add(name);
-    std::visit(
-        [&]<class T>(const Tensor<T>& numbers) {
-          sum.add(to_string(numbers.shape()));
-          sum.add(numbers.data(), static_cast<std::size_t>(numbers.size()) * sizeof(T));
-        },
-        tensor);
-  }
-  for (const auto& [key, value] : metadata) {
-    if (key != kChecksum) {
-      sum.add(key);
-      sum.add(value);
-    }
-  }
-  return sum.text();
-}
-
 // --- Reading -----------------------------------------------------------------------------------
 
 [[noreturn]] void throw_bad(const std::filesystem::path& path, const std::string& problem) {
@@ -53,7 +33,8 @@ io::SafetensorsContents load_whole(const std::filesystem::path& path) {
   io::SafetensorsContents contents = io::load_safetensors(path);
   const auto found = contents.metadata.find(kChecksum);
   if (found != contents.metadata.end()) {
-    const std::string computed = checksum_of(contents.tensors, contents.metadata);
+    const std::string computed =
+        detail::checksum_of(contents.tensors, contents.metadata, kChecksum);
     if (computed != found->second) {
       throw_bad(path,
                 "the checksum is " + computed + ", expected " + found->second +
@@ -238,7 +219,7 @@ void TrainerCore<T>::save(const std::filesystem::path& path) const {
   say("epoch_samples", std::to_string(s.epoch_samples));
   say("epoch_labels", std::to_string(s.epoch_labels));
   say("epoch_correct", std::to_string(s.epoch_correct));
-  say("checksum", checksum_of(tensors, metadata));
+  say("checksum", detail::checksum_of(tensors, metadata, kChecksum));
 
   std::error_code ignored;
   if (std::filesystem::symlink_status(path, ignored).type() ==

@@ -1,12 +1,16 @@
 // A checksum of numbers and texts, for files and for ranks that must agree. Not installed.
 #pragma once
 
+#include <fenestra/io/safetensors.hpp>
+
 #include <bit>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <variant>
 
 namespace fenestra::nn::detail {
 
@@ -40,5 +44,28 @@ class Checksum {
  private:
   std::uint64_t state_ = 0x243F6A8885A308D3ULL;
 };
+
+/// Of all that a file has: names, shapes, numbers and texts, but for the one that keeps the sum.
+inline std::string checksum_of(const io::TensorMap& tensors,
+                               const io::Metadata& metadata,
+                               std::string_view kept_as) {
+  Checksum sum;
+  for (const auto& [name, tensor] : tensors) {
+    sum.add(name);
+    std::visit(
+        [&]<class T>(const Tensor<T>& numbers) {
+          sum.add(to_string(numbers.shape()));
+          sum.add(numbers.data(), static_cast<std::size_t>(numbers.size()) * sizeof(T));
+        },
+        tensor);
+  }
+  for (const auto& [key, value] : metadata) {
+    if (key != kept_as) {
+      sum.add(key);
+      sum.add(value);
+    }
+  }
+  return sum.text();
+}
 
 }  // namespace fenestra::nn::detail

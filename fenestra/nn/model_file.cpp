@@ -1,5 +1,6 @@
 // The metadata of model files, and the check of their tensors.
 #include <fenestra/base/version.hpp>
+#include <fenestra/nn/checksum.hpp>
 #include <fenestra/nn/model_file.hpp>
 #include <fenestra/nn/model_info.hpp>
 
@@ -18,6 +19,7 @@ constexpr std::string_view kArchitectureKey = "fenestra.architecture";
 constexpr std::string_view kNameKey = "fenestra.name";
 constexpr std::string_view kClassesKey = "fenestra.classes";
 constexpr std::string_view kPreprocessingKey = "fenestra.preprocessing";
+constexpr std::string_view kChecksumKey = "fenestra.checksum";
 constexpr std::string_view kFormat = "1";
 
 [[noreturn]] void refuse(const std::string& file, const std::string& got, const std::string& fix) {
@@ -108,6 +110,23 @@ void require_numbers(const Description& architecture,
   }
 }
 
+/// Files of other programs have no checksum, and are taken as they are.
+void require_undamaged(const io::SafetensorsReader& reader, const std::string& file) {
+  const auto expected = reader.metadata().find(kChecksumKey);
+  if (expected == reader.metadata().end()) {
+    return;
+  }
+  const std::string found =
+      detail::checksum_of(io::load_safetensors(file).tensors, reader.metadata(), kChecksumKey);
+  if (found != expected->second) {
+    refuse(file,
+           "the checksum is " + found + ", expected " + expected->second.substr(0, 40) +
+               ": numbers or texts in the file are not those that were saved",
+           "the file as it was saved; where it was changed on purpose, without " +
+               std::string(kChecksumKey) + " in its metadata");
+  }
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) {
@@ -144,7 +163,9 @@ void write_model(const std::filesystem::path& path,
                  const io::TensorMap& tensors,
                  const std::optional<Description>& architecture,
                  const ModelInfo& info) {
-  io::save_safetensors(path, tensors, metadata_of(architecture, info));
+  io::Metadata metadata = metadata_of(architecture, info);
+  metadata[std::string(kChecksumKey)] = checksum_of(tensors, metadata, kChecksumKey);
+  io::save_safetensors(path, tensors, metadata);
 }
 
 ModelInfo read_info(const io::SafetensorsReader& reader, const std::string& file) {
@@ -174,7 +195,7 @@ ModelInfo info_from(const io::Metadata& metadata, const std::string& file) {
       }
     } else if (key == kPreprocessingKey) {
       info.preprocessing = preprocessing_from_json(value, file);
-    } else if (key != kArchitectureKey && key != kVersionKey) {
+    } else if (key != kArchitectureKey && key != kVersionKey && key != kChecksumKey) {
       info.more.emplace(key, value);
     }
   }
@@ -218,6 +239,7 @@ void require_tensors(const io::SafetensorsReader& reader,
     }
   }
   if (missing.empty() && other_shapes.empty() && unexpected.empty()) {
+    require_undamaged(reader, file);
     return;
   }
   std::string text = file + ": its tensors are not those of the model";

@@ -163,5 +163,27 @@ TEST_F(ModelFiles, WithBadMetadataAreRefused) {
   EXPECT_NE(io::complaint([&] { load_model<float>(path("absent.safetensors")); }), "");
 }
 
+TEST_F(ModelFiles, ThatWereDamagedAreRefusedByTheirChecksum) {
+  const std::string file = path("net.safetensors");
+  save_model(file, some_model(), some_info());
+  const std::string whole = read(file);
+  // The last number, and a letter of a text that nothing else would miss.
+  for (const std::size_t at : {whole.size() - 1, whole.find("nobody")}) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    write("net.safetensors", damaged);
+    const std::string text = io::complaint([&] { load_model<float>(file); });
+    EXPECT_NE(text.find("the checksum is "), std::string::npos) << at << ": " << text;
+    EXPECT_NE(text.find("fenestra.checksum"), std::string::npos) << text;
+  }
+  // Who changes a file on purpose leaves the checksum out.
+  write("net.safetensors", whole);
+  io::SafetensorsContents contents = io::load_safetensors(file);
+  EXPECT_EQ(contents.metadata.erase("fenestra.checksum"), 1U);
+  contents.metadata["author"] = "somebody";
+  io::save_safetensors(file, contents.tensors, contents.metadata);
+  EXPECT_EQ(load_model<float>(file).info.more.at("author"), "somebody");
+}
+
 }  // namespace
 }  // namespace fenestra::nn
