@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _core
 from ._core import Tensor
-from .passes import DTYPES, Key, Pass, is_double, seed_of, unknown
+from .passes import DTYPES, Key, Pass, dict_of, is_double, seed_of, unknown
 from .trees import TreeNode
 
 __all__ = [
@@ -92,13 +92,12 @@ class Layer(TreeNode):
         Arguments:
             values: arrays by the names of parameters and buffers, as many of them as you like.
         """
-        if not isinstance(values, Mapping):
-            raise TypeError(f"update: {type(values).__name__} is no dict\n  fix: {{'weight': array}}")
+        values = dict_of("update", values, "{'weight': array}")
         names = [name for name, _, _ in self._layer.slots()]
         for name in values:
             if name not in names:
                 raise ValueError(f"update: {unknown('parameter or buffer', name, names)}")
-        self._layer.set_values(dict(values))
+        self._layer.set_values(values)
 
     def describe(self) -> Any:
         """What it is made of: dicts, lists, texts and numbers, which `build_layer` takes."""

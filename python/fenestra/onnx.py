@@ -19,7 +19,7 @@ from . import _core
 from ._core import Tensor
 from .layers import Layer, registered, require_model, wrapped
 from .models import ModelInfo, Path, info_dict
-from .passes import Key, Pass, is_double, path_text, seed_of, unknown
+from .passes import Key, Pass, dict_of, is_double, path_text, seed_of, unknown
 
 __all__ = ["Network", "ValueInfo", "export_model", "load", "problems"]
 
@@ -141,9 +141,7 @@ class Network(Layer):
         Arguments:
             shapes: by the names of inputs; the others have the extents of the file.
         """
-        if not isinstance(shapes, Mapping):
-            raise TypeError(f"check: {type(shapes).__name__} is no dict\n  fix: {{'x': (1, 3, 8, 8)}}")
-        return _core._onnx_check(self._layer, dict(shapes))
+        return _core._onnx_check(self._layer, dict_of("check", shapes, "{'x': (1, 3, 8, 8)}"))
 
     def cut_off(self) -> list[str]:
         """Weights from which no derivative reaches an output, and the node that stops it."""
@@ -157,7 +155,7 @@ class Network(Layer):
             path: the name of the file.
             metadata: added, or instead of what the file says under the same key.
         """
-        _core._onnx_save(self._layer, path_text(path), dict(metadata))
+        _core._onnx_save(self._layer, path_text(path), dict_of("save", metadata, "{'author': 'me'}"))
 
     def __reduce__(self) -> Any:
         about = _core._onnx_about(self._layer)

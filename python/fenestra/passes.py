@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import os
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Union
 
 import numpy as np
 
@@ -52,6 +52,22 @@ def unknown(what: str, name: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(name), listed, 1)
     guess = f"{near[0]!r}? " if near else ""
     return f"there is no {what} {name!r}\n  fix: {guess}There are {', '.join(listed) or 'none'}"
+
+
+def dict_of(function: str, values: Mapping[str, Any], example: str) -> dict[str, Any]:
+    """A copy of a mapping; whatever else could be iterated over is refused at once.
+
+    Arguments:
+        function: who asks, for the message.
+        values: by their names.
+        example: what would do.
+
+    >>> dict_of("update", {"weight": 1.0}, "{'weight': array}")
+    {'weight': 1.0}
+    """
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{function}: {type(values).__name__} is no dict\n  fix: {example}")
+    return dict(values)
 
 
 class Key:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from . import _core
 from ._core import Indices, Tensor
 from .datasets import names_in
-from .passes import unknown
+from .passes import dict_of, unknown
 from .trees import TreeNode, flatten_like, tree_flatten, tree_names, tree_unflatten
 
 __all__ = [
@@ -129,9 +129,10 @@ class Optimiser:
             parameters: the tree that it moves.
             state: what `state` gave.
         """
+        given = dict_of("set_state", state, "what state(parameters) gave")
         leaves = tree_flatten(parameters)
         shapes = [_core.asarray(leaf).shape for leaf in leaves]
-        self._optimiser.set_state(_names(parameters), shapes, dict(state), _is_double(leaves))
+        self._optimiser.set_state(_names(parameters), shapes, given, _is_double(leaves))
 
     def __repr__(self) -> str:
         return f"Optimiser({self.text!r})"

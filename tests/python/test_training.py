@@ -75,6 +75,9 @@ def test_the_state_of_an_optimiser_goes_on_elsewhere(name, rng):
     for bar in bars[:3]:
         p = one.update(p, bar)
     other = nn.Optimiser(one.text)
+    for wrong in (np.broadcast_to(1.0, (2**29, 2**29)), [("w", 1.0)], None):
+        with pytest.raises(TypeError, match="set_state: .* is no dict"):
+            other.set_state(p, wrong)
     other.set_state(p, one.state(p))
     for bar in bars[3:]:
         a, b = one.update(p, bar), other.update(p, bar)
