@@ -68,11 +68,14 @@ class Explain(ToolTest):
         for operator, problem in [("conv", CONV), ("max_pool", "x=1x4x9x40 kernel=2")]:
             kernels = self.read_json("explain", operator, problem, "--kernels", "--time")["kernels"]
             for kernel in kernels:
-                accepts = kernel["refusal"] is None
-                self.assertEqual(kernel["seconds"] is not None and kernel["seconds"] > 0, accepts, kernel)
-            for key, group in itertools.groupby(kernels, lambda k: (k["direction"], k["name"].split("_")[-2])):
-                first = next(kernel["name"] for kernel in (group := list(group)) if kernel["refusal"] is None)
-                self.assertEqual([kernel["name"] for kernel in group if kernel["chosen"]], [first], key)
+                # Others, the gather of a max pool for one, no caller asks for by themselves.
+                is_timed = (kernel["refusal"] is None and
+                            kernel["direction"] in ["forward", "input_grad", "weight_grad"])
+                self.assertEqual(kernel["seconds"] is not None and kernel["seconds"] > 0, is_timed, kernel)
+            for _, group in itertools.groupby(kernels, lambda k: (k["direction"], k["name"].split("_")[-2])):
+                group = list(group)
+                accepting = [kernel["name"] for kernel in group if kernel["refusal"] is None]
+                self.assertEqual([kernel["name"] for kernel in group if kernel["chosen"]], accepting[:1])
         out, _ = self.run_tool("explain", "conv", CONV, "--kernels", "--time")
         self.assertRegex(out, r"forward +conv_f32_\w+ +[0-9.]+ us +chosen")
         out, _ = self.run_tool("explain", "conv", CONV, "--kernels")
