@@ -4,6 +4,7 @@
 Called with the tool and mpirun.
 """
 
+import json
 import os
 import random
 import signal
