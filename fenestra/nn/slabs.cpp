@@ -123,15 +123,15 @@ struct SlabNetwork<T>::State {
           Tensor<T> part = Tensor<T>::uninitialised(of.shape(rows.count()));
           copy_rows(of, rows, results[k].data(), of.own[me()], part.mutable_data(), rows);
           packed.push_back(std::move(part));
-          sends.push_back({static_cast<int>(other),
-                           std::as_bytes(std::span(packed.back().data(), packed.back().size()))});
+          sends.push_back(
+              {static_cast<int>(other), std::as_bytes(std::as_const(packed.back()).values())});
           sent += bytes_of(packed.back());
         }
         if (const IndexRange rows = common(of.own[other], of.has[me()]); !rows.empty()) {
           Tensor<T>& part = received[k][other];
           part = Tensor<T>::uninitialised(of.shape(rows.count()));
-          receives.push_back({static_cast<int>(other),
-                              std::as_writable_bytes(std::span(part.mutable_data(), part.size()))});
+          receives.push_back(
+              {static_cast<int>(other), std::as_writable_bytes(part.mutable_values())});
         }
       }
     }

@@ -42,7 +42,7 @@ class OfLeaf final : public graph::Operation {
     return {{box, {box}, graph::shared_operation(new OfLeaf(function_)), {}}};
   }
   std::unique_ptr<const graph::Kernel> prepare() const override {
-    assert(!"of_leaf runs nowhere");
+    assert(false && "of_leaf runs nowhere");
     return nullptr;
   }
   void vjp(const std::shared_ptr<graph::Graph>&,
@@ -50,16 +50,16 @@ class OfLeaf final : public graph::Operation {
            NodeId,
            const std::vector<bool>&,
            std::vector<NodeId>&) const override {
-    assert(!"of_leaf has no derivative");
+    assert(false && "of_leaf has no derivative");
   }
   NodeId jvp(const std::shared_ptr<graph::Graph>&,
              NodeId,
              const std::vector<NodeId>&) const override {
-    assert(!"of_leaf has no derivative");
+    assert(false && "of_leaf has no derivative");
     return graph::kNoNode;
   }
   NodeId sum(const std::shared_ptr<graph::Graph>&, NodeId, NodeId) const override {
-    assert(!"of_leaf has no derivative");
+    assert(false && "of_leaf has no derivative");
     return graph::kNoNode;
   }
 
