@@ -31,14 +31,6 @@
 
 namespace fenestra {
 
-template <KernelScalar T>
-struct ValueTraits<graph::Value<T>> {
-  using Scalar = T;
-  using Indices = graph::Data;
-  static constexpr int depth = 1;
-  static constexpr bool has_elements = false;
-};
-
 /// Stands for the result in `needs`.
 inline constexpr int kOutput = -1;
 

@@ -9,6 +9,7 @@
 
 #include <fenestra/base/error.hpp>
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/value.hpp>
 #include <fenestra/tensor/transform.hpp>
 
 #include <optional>
@@ -17,15 +18,6 @@
 #include <vector>
 
 namespace fenestra {
-
-/// `extent` in front of `shape`.
-constexpr Shape with_front(Index extent, const Shape& shape) {
-  Shape result{extent};
-  for (const Index e : shape) {
-    result.push_back(e);
-  }
-  return result;
-}
 
 /// One application of a primitive to batches, at least one input or data of which is stacked.
 template <AnyValue V>

@@ -10,9 +10,8 @@
 // value or a tree of values.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/tree.hpp>
-#include <fenestra/engine/typed.hpp>
+#include <fenestra/engine/value.hpp>
 #include <fenestra/graph/program.hpp>
 #include <fenestra/graph/var.hpp>
 

@@ -7,11 +7,11 @@
 // adds u*|f|/h.
 #pragma once
 
+#include <fenestra/base/export.hpp>
 #include <fenestra/engine/transforms.hpp>
 
 #include <cmath>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,15 +26,7 @@ struct GradcheckReport {
   double allowed = 0;  ///< the difference that truncation and rounding explain
   Index checked = 0;   ///< elements compared
 
-  std::string text() const {
-    std::ostringstream out;
-    out.precision(17);
-    out << (ok ? "gradients agree" : "gradients differ") << " on " << checked
-        << " elements; worst: argument " << argument << ", element " << element << ": analytic "
-        << analytic << ", numeric " << numeric << ", difference " << std::fabs(analytic - numeric)
-        << ", explained " << allowed;
-    return out.str();
-  }
+  FENESTRA_API std::string text() const;
 };
 
 /// Checks the gradient of f (a single element) by every element of every argument, in double.

@@ -8,15 +8,14 @@
 //
 // It knows no operator. Each tape is a level: a tape made inside another's computation gives second
 // derivatives. The sweep releases what rules saved as it passes unless told to keep it; one that
-// keeps and throws leaves the tape as it was. One tape belongs to one thread at a time.
+// keeps and throws leaves the tape as it was. One tape belongs to one thread at a time. How it does
+// all this is in tape_rules.hpp, compiled in the library for float and double.
 #pragma once
 
-#include <fenestra/base/error.hpp>
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/value.hpp>
 #include <fenestra/tensor/shape.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,32 +27,15 @@
 namespace fenestra {
 
 template <class T>
-class Tape;
+class FENESTRA_API Tape;
 
 /// What a backward sweep found, by variable.
 template <class T>
-class Gradients {
+class FENESTRA_API Gradients {
  public:
   /// The gradient of a parameter (or of a variable asked for with `wrt`); zeros where the seeds do
   /// not depend on it.
-  Value<T> operator[](const Value<T>& value) const {
-    const auto* variable = value.template as<typename Value<T>::Variable>();
-    if (variable == nullptr || variable->state() != state_) {
-      throw Error(ErrorCode::foreign_variable,
-                  "gradients: the variable " + to_string(value.shape()) +
-                      " is not on the tape of this sweep\n  fix: ask for its parameters");
-    }
-    const auto found = std::lower_bound(
-        bars_.begin(), bars_.end(), variable->node(), [](const auto& entry, Index node) {
-          return entry.first < node;
-        });
-    if (found != bars_.end() && found->first == variable->node()) {
-      return found->second ? *found->second : zeros_like(variable->value());
-    }
-    throw Error(ErrorCode::foreign_variable,
-                "gradients: no gradient was kept for this variable " + to_string(value.shape()) +
-                    "\n  fix: make it a parameter, or name it in .wrt");
-  }
+  Value<T> operator[](const Value<T>& value) const;
 
  private:
   friend class Tape<T>;
@@ -74,7 +56,7 @@ struct Seed {
 };
 
 template <class T>
-class Tape {
+class FENESTRA_API Tape {
  public:
   Tape() : level_(new_level()), state_(std::make_shared<detail::TapeState<Value<T>>>()) {}
 
@@ -120,13 +102,7 @@ class Tape {
   const Node& node_of(const Value<T>& value, std::string_view where) const {
     return state_->nodes[static_cast<std::size_t>(variable_of(value, where).node())];
   }
-  static void add_to(std::optional<Value<T>>& sum, Value<T> term) {
-    if (sum) {
-      accumulate(*sum, term);
-    } else {
-      sum = std::move(term);
-    }
-  }
+  static void add_to(std::optional<Value<T>>& sum, Value<T> term);
   /// Memory that all nodes of a sweep use in turn.
   struct Sweeping {
     std::vector<bool> parents_needed;
@@ -145,152 +121,12 @@ class Tape {
   std::shared_ptr<detail::TapeState<Value<T>>> state_;
 };
 
+/// The gradients of the leaves, from seeds for all outputs of a function of them.
 template <class T>
-Value<T> Tape<T>::parameter(Value<T> value, std::string_view name) {
-  if (value.level() > level_) {
-    throw Error(ErrorCode::foreign_variable,
-                "tape: the parameter " + to_string(value.shape()) +
-                    " belongs to a transform that began after the tape\n  fix: make the tape "
-                    "inside it");
-  }
-  if (owns(value)) {
-    value = around(value);
-  }
-  Node node{std::string(name), {}, {}, true};
-  return detail::append(level_, std::move(value), state_, std::move(node));
-}
-
-template <class T>
-Gradients<T> Tape<T>::backward(const Value<T>& root, const BackwardOptions<T>& options) {
-  return backward(Seed<T>{root, ones_like(around(root))}, options);
-}
-
-template <class T>
-Gradients<T> Tape<T>::backward(std::span<const Seed<T>> seeds, const BackwardOptions<T>& options) {
-  std::vector<std::optional<Value<T>>> bars(state_->nodes.size());
-  Index last = -1;
-  for (const Seed<T>& seed : seeds) {
-    if (!seed.variable.requires_grad()) {
-      throw Error(
-          ErrorCode::foreign_variable,
-          "backward: the variable " + to_string(seed.variable.shape()) +
-              " depends on no parameter\n  fix: compute it from tape.parameter(...), outside " +
-              spelled("NoGrad", "no_grad"));
-    }
-    const Index node = variable_of(seed.variable, "backward").node();
-    if (seed.y_bar.shape() != seed.variable.shape()) {
-      throw Error(ErrorCode::shape_mismatch,
-                  "backward: seed " + to_string(seed.y_bar.shape()) + " for a variable " +
-                      to_string(seed.variable.shape()) + "\n  fix: equal shapes");
-    }
-    add_to(bars[static_cast<std::size_t>(node)], seed.y_bar);
-    last = std::max(last, node);
-  }
-  const std::vector<bool> needed = needed_nodes(options.wrt, last);
-  const std::vector<bool> wanted = wanted_nodes(options.wrt);
-  Sweeping now;
-  for (Index i = last; i >= 0; --i) {
-    sweep(i, needed, wanted, bars, options.retain, now);
-  }
-  Gradients<T> result;
-  result.state_ = state_;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i]) {
-      result.bars_.emplace_back(static_cast<Index>(i), std::move(bars[i]));
-    }
-  }
-  return result;
-}
-
-template <class T>
-const typename Value<T>::Variable& Tape<T>::variable_of(const Value<T>& value,
-                                                        std::string_view where) const {
-  if (!owns(value) || value.template as<Variable>()->is_stale()) {
-    throw Error(ErrorCode::foreign_variable,
-                std::string(where) + ": the variable " + to_string(value.shape()) +
-                    (owns(value) ? " was made before the tape was reset" : " is not on this tape") +
-                    "\n  fix: use variables made on this tape");
-  }
-  return *value.template as<Variable>();
-}
-
-template <class T>
-std::vector<bool> Tape<T>::wanted_nodes(const std::vector<Value<T>>& wrt) const {
-  std::vector<bool> wanted(state_->nodes.size());
-  for (const Value<T>& value : wrt) {
-    wanted[static_cast<std::size_t>(variable_of(value, "backward, wrt").node())] = true;
-  }
-  for (std::size_t i = 0; wrt.empty() && i < wanted.size(); ++i) {
-    wanted[i] = state_->nodes[i].is_parameter;
-  }
-  return wanted;
-}
-
-/// Nodes on a path from a wanted one; the others are not worth a rule.
-template <class T>
-std::vector<bool> Tape<T>::needed_nodes(const std::vector<Value<T>>& wrt, Index last) const {
-  std::vector<bool> needed = wanted_nodes(wrt);
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i) {
-    for (const Index parent : state_->nodes[i].parents) {
-      if (parent >= 0 && needed[static_cast<std::size_t>(parent)]) {
-        needed[i] = true;
-      }
-    }
-  }
-  return needed;
-}
-
-template <class T>
-void Tape<T>::sweep(Index i,
-                    const std::vector<bool>& needed,
-                    const std::vector<bool>& wanted,
-                    std::vector<std::optional<Value<T>>>& bars,
-                    bool retain,
-                    Sweeping& now) {
-  const auto at = static_cast<std::size_t>(i);
-  Node& node = state_->nodes[at];
-  if (!bars[at] || node.is_parameter) {
-    return;
-  }
-  std::vector<bool>& parents_needed = now.parents_needed;
-  parents_needed.resize(node.parents.size());
-  bool any = false;
-  for (std::size_t p = 0; p < node.parents.size(); ++p) {
-    parents_needed[p] = node.parents[p] >= 0 && needed[static_cast<std::size_t>(node.parents[p])];
-    any = any || parents_needed[p];
-  }
-  if (any) {
-    if (!node.rule) {
-      throw Error(ErrorCode::released_graph,
-                  "backward: what node \"" + node.name +
-                      "\" saved was released by an earlier sweep\n  fix: pass " +
-                      spelled_option("retain", true) + " to the earlier one");
-    }
-    std::vector<std::optional<Value<T>>>& parent_bars = now.parent_bars;
-    parent_bars.clear();
-    parent_bars.resize(node.parents.size());
-    // The rule may record on other tapes but not on this one; a copy guards against a release
-    // while it runs.
-    detail::PullbackRule<Value<T>> rule = retain ? node.rule : std::move(node.rule);
-    if (!retain) {
-      node.rule = nullptr;
-    }
-    const Value<T> y_bar = wanted[at] ? *bars[at] : std::move(*bars[at]);
-    if (!wanted[at]) {
-      bars[at].reset();
-    }
-    rule(y_bar, parents_needed, parent_bars);
-    for (std::size_t p = 0; p < node.parents.size(); ++p) {
-      if (parents_needed[p] && parent_bars[p]) {
-        add_to(bars[static_cast<std::size_t>(node.parents[p])], std::move(*parent_bars[p]));
-      }
-    }
-  } else if (!wanted[at]) {
-    bars[at].reset();
-  }
-}
-
-extern template class FENESTRA_API Tape<float>;
-extern template class FENESTRA_API Tape<double>;
+FENESTRA_API std::vector<Value<T>> pull_back(Tape<T>& tape,
+                                             const std::vector<Value<T>>& leaves,
+                                             const std::vector<Value<T>>& outputs,
+                                             const std::vector<Value<T>>& bars,
+                                             bool retain);
 
 }  // namespace fenestra

@@ -16,12 +16,14 @@
 // result: `grad(f, Wrt<0, 2>{}, x, y, z)`, `value_and_grad(f, has_aux, w)`.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/base/export.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/engine/tree.hpp>
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -47,29 +49,19 @@ std::vector<Value<T>> values_of(const Tr& tree) {
   return values;
 }
 
-[[noreturn]] inline void throw_outer_result(std::string_view transform, const Shape& shape) {
-  throw Error(ErrorCode::foreign_variable,
-              std::string(transform) + ": a result " + to_string(shape) +
-                  " depends on a value of a transform around it, and the arguments are tensors\n  "
-                  "fix: give the arguments as Value, so that the result is one");
-}
+/// Values as tensors, where nothing is lost by it.
+template <class T>
+FENESTRA_API std::vector<Tensor<T>> plain_answers(std::string_view transform,
+                                                  const std::vector<Value<T>>& values);
 
-/// Values as what the caller asked in: tensors only where nothing is lost.
+/// Values as what the caller asked in.
 template <class Asked, class T>
 std::vector<Asked> answers(std::string_view transform, const std::vector<Value<T>>& values) {
-  std::vector<Asked> result;
-  result.reserve(values.size());
-  for (const Value<T>& value : values) {
-    if constexpr (std::is_same_v<Asked, Tensor<T>>) {
-      if (value.level() != 0) {
-        throw_outer_result(transform, value.shape());
-      }
-      result.push_back(value.plain());
-    } else {
-      result.push_back(Asked(value));
-    }
+  if constexpr (std::is_same_v<Asked, Tensor<T>>) {
+    return plain_answers(transform, values);
+  } else {
+    return std::vector<Asked>(values.begin(), values.end());
   }
-  return result;
 }
 
 /// A tree of values as what the caller asked in; a tree that holds one type only stays as it is.
@@ -92,15 +84,7 @@ auto unwrap_single(Tuple&& trees) {
   }
 }
 
-inline void require_single_element(std::string_view transform, const Shape& y) {
-  if (y.elements() == 1) {
-    return;
-  }
-  throw Error(std::string(transform),
-              {.code = ErrorCode::shape_mismatch, .argument = Argument::y},
-              std::string(transform) + ": the function returned " + to_string(y) +
-                  ", needed a single element\n  fix: sum or mean of it, or vjp with a seed");
-}
+FENESTRA_API void require_single_element(std::string_view transform, const Shape& y);
 
 /// The function's arguments as variables of a new tape.
 template <class... Args>
@@ -138,29 +122,7 @@ struct TapeCall {
             const std::vector<Value<T>>& outputs,
             const std::vector<Value<T>>& bars,
             bool retain) {
-    if (outputs.size() != bars.size()) {
-      throw Error(ErrorCode::shape_mismatch,
-                  "pullback: " + std::to_string(bars.size()) + " cotangents for " +
-                      std::to_string(outputs.size()) +
-                      " results\n  fix: one for each value of the result");
-    }
-    std::vector<Seed<T>> seeds;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (tape.owns(outputs[i])) {
-        seeds.push_back({outputs[i], bars[i]});
-      }
-    }
-    std::vector<Value<T>> grads;
-    if (seeds.empty()) {
-      for (const Value<T>& leaf : leaves) {
-        grads.push_back(zeros_like(tape.around(leaf)));
-      }
-    } else {
-      const auto found = tape.backward(std::span<const Seed<T>>(seeds), {.retain = retain});
-      for (const Value<T>& leaf : leaves) {
-        grads.push_back(found[leaf]);
-      }
-    }
+    const std::vector<Value<T>> grads = pull_back(tape, leaves, outputs, bars, retain);
     return unwrap_single(tree_unflatten(like, answers<Asked>(transform, grads)));
   }
 };
@@ -283,6 +245,19 @@ auto value_and_grad(F f) {
   return [f = std::move(f)](const auto&... args) { return value_and_grad(f, args...); };
 }
 
+namespace detail {
+
+/// Values that move, each along its direction; and results as values and tangents again.
+template <class T>
+FENESTRA_API std::vector<Value<T>> make_jets(Level level,
+                                             const std::vector<Value<T>>& points,
+                                             const std::vector<Value<T>>& directions);
+template <class T>
+FENESTRA_API std::pair<std::vector<Value<T>>, std::vector<Value<T>>> open_jets(
+    Level level, const std::vector<Value<T>>& results);
+
+}  // namespace detail
+
 /// The arguments of a function, and the direction in which they move, for jvp and hvp.
 template <class... Trees>
 struct Primals {
@@ -307,33 +282,12 @@ template <class F, class... Ps, class... Ts>
 auto jvp(const F& f, const Primals<Ps...>& at, const Tangents<Ts...>& along) {
   using Asked = detail::CallValue<Ps..., Ts...>;
   using T = ScalarOf<Asked>;
-  using Jet = typename Value<T>::Jet;
   const std::vector<Value<T>> points = detail::values_of<T>(at.trees);
   const std::vector<Value<T>> directions = detail::values_of<T>(along.trees);
-  if (points.size() != directions.size()) {
-    throw Error(ErrorCode::shape_mismatch,
-                "jvp: " + std::to_string(points.size()) + " primals, " +
-                    std::to_string(directions.size()) +
-                    " tangents\n  fix: one tangent for each primal");
-  }
   const Level level = new_level();
-  std::vector<Value<T>> jets;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (points[i].shape() != directions[i].shape()) {
-      throw Error(ErrorCode::shape_mismatch,
-                  "jvp: primal " + to_string(points[i].shape()) + ", tangent " +
-                      to_string(directions[i].shape()) + "\n  fix: equal shapes");
-    }
-    jets.emplace_back(level, Jet(points[i], directions[i]));
-  }
+  const std::vector<Value<T>> jets = detail::make_jets(level, points, directions);
   const auto result = std::apply(f, tree_unflatten(at.trees, jets));
-  std::vector<Value<T>> y;
-  std::vector<Value<T>> y_dot;
-  for (const Value<T>& value : detail::values_of<T>(result)) {
-    const Jet jet = value.template on<Jet>(level);
-    y.push_back(jet.primal());
-    y_dot.push_back(jet.tangent_or_zeros());
-  }
+  const auto [y, y_dot] = detail::open_jets(level, detail::values_of<T>(result));
   return std::pair(detail::answer<Asked>("jvp", result, y),
                    detail::answer<Asked>("jvp", result, y_dot));
 }
@@ -410,40 +364,12 @@ V hessian(const F& f, const V& x) {
 /// f(args), a function of a span of values, recorded as one node: the forward pass keeps the
 /// arguments only, the backward pass runs f again. Trades time for memory in deep networks. The
 /// arguments that are variables must be of one tape.
+template <class T>
+FENESTRA_API Value<T> checkpoint(const std::function<Value<T>(std::span<const Value<T>>)>& f,
+                                 const std::vector<Value<T>>& args);
 template <class F, class T>
 Value<T> checkpoint(const F& f, const std::vector<Value<T>>& args) {
-  using V = Value<T>;
-  Level level = 0;
-  for (const V& arg : args) {
-    if (arg.requires_grad()) {
-      level = std::max(level, arg.level());
-    }
-  }
-  std::vector<V> inputs;
-  for (const V& arg : args) {
-    inputs.push_back(detail::below(level, arg));
-  }
-  V y = std::invoke(f, std::span<const V>(inputs));
-  auto rule = [f, inputs](const V& y_bar,
-                          const std::vector<bool>& needed,
-                          std::vector<std::optional<V>>& bars) {
-    Tape<T> tape;
-    std::vector<V> again;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      again.push_back(needed[i] ? tape.parameter(inputs[i]) : inputs[i]);
-    }
-    const V result = std::invoke(f, std::span<const V>(again));
-    if (!tape.owns(result)) {
-      return;
-    }
-    const auto grads = tape.backward(Seed<T>{result, y_bar});
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (needed[i]) {
-        bars[i] = grads[again[i]];
-      }
-    }
-  };
-  return detail::record<V>(level, "checkpoint", std::move(y), args, std::move(rule));
+  return checkpoint(std::function<Value<T>(std::span<const Value<T>>)>(f), args);
 }
 
 }  // namespace fenestra

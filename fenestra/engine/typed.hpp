@@ -55,6 +55,7 @@ struct ValueTraits<graph::Sketch<T>> {
   using Indices = graph::DataSketch;
   static constexpr int depth = 1;
   static constexpr bool has_elements = false;
+  static constexpr bool is_compiled = false;
 };
 
 namespace graph {

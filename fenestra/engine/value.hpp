@@ -10,7 +10,6 @@
 // for float and double (compile_rules.hpp), by including <fenestra/rules.hpp> for other scalars.
 #pragma once
 
-#include <fenestra/base/error.hpp>
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/level.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
@@ -22,6 +21,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -91,17 +91,7 @@ inline BatchIndices<Indices> Indices::items(Level level) const {
 }
 
 /// The plain data below one level of items; operators that look inside cannot go deeper.
-inline BatchIndices<Selection> plain_items(std::string_view op, const Indices& data) {
-  const BatchIndices<Indices> items = data.items(data.level());
-  if (items.indices.level() != 0) {
-    throw Error(std::string(op),
-                {.code = ErrorCode::rank_mismatch, .argument = Argument::indices},
-                std::string(op) +
-                    ": its integer data has two hidden axes\n  fix: one vmap, with "
-                    "the axes folded into one");
-  }
-  return {items.indices.plain(), items.count};
-}
+FENESTRA_API BatchIndices<Selection> plain_items(std::string_view op, const Indices& data);
 
 namespace detail {
 
@@ -112,10 +102,8 @@ class Jet;
 template <class V>
 class Batch;
 
-[[noreturn]] inline void throw_no_numbers(const Shape& shape, std::string_view why) {
-  throw Error(ErrorCode::foreign_variable,
-              "value: " + to_string(shape) + " has no numbers here: it " + std::string(why));
-}
+/// "value: (2, 3) ", then why it is refused and what to do.
+[[noreturn]] FENESTRA_API void throw_value_error(const Shape& shape, std::string_view why);
 
 }  // namespace detail
 
@@ -194,11 +182,21 @@ class Value {
   std::shared_ptr<const void> form_;  ///< of another: what its kind says
 };
 
+template <KernelScalar T>
+struct ValueTraits<graph::Value<T>> {
+  using Scalar = T;
+  using Indices = graph::Data;
+  static constexpr int depth = 1;
+  static constexpr bool has_elements = false;
+  static constexpr bool is_compiled = true;
+};
+
 template <class T>
 struct ValueTraits<Value<T>> {
   using Scalar = T;
   using Indices = fenestra::Indices;
   static constexpr bool has_elements = true;
+  static constexpr bool is_compiled = KernelScalar<T>;
   static constexpr int depth = 2;
   static const Tensor<T>& bottom(const Value<T>& value);
 };
@@ -308,6 +306,15 @@ const Shape& Value<T>::shape() const {
   }
 }
 
+/// `extent` in front of `shape`.
+constexpr Shape with_front(Index extent, const Shape& shape) {
+  Shape result{extent};
+  for (const Index e : shape) {
+    result.push_back(e);
+  }
+  return result;
+}
+
 /// What is below all variables, jets and batches: a tensor, or a node of a graph.
 template <class T>
 const Value<T>& innermost(const Value<T>& value) {
@@ -360,13 +367,14 @@ const Tensor<T>& Value<T>::tensor() const& {
     } else if (inner->level_ == 0) {
       return inner->plain();
     } else if (inner->template as<Batch>() != nullptr) {
-      detail::throw_no_numbers(shape(),
-                               "stands for all items of a vmap\n  fix: return it from the "
-                               "function, or look at it outside");
+      detail::throw_value_error(shape(),
+                                "has no numbers here: it stands for all items of a vmap\n  fix: "
+                                "return it from the function, or look at it outside");
     } else {
-      detail::throw_no_numbers(shape(),
-                               "is a node of a graph that is being traced\n  fix: return "
-                               "it from the function, or look at it outside compile");
+      detail::throw_value_error(
+          shape(),
+          "has no numbers here: it is a node of a graph that is being traced\n  fix: return it "
+          "from the function, or look at it outside compile");
     }
   }
 }
@@ -374,10 +382,10 @@ const Tensor<T>& Value<T>::tensor() const& {
 template <class T>
 Value<T>::operator Tensor<T>() const {
   if (level_ != 0 && (as<Variable>() != nullptr || as<Jet>() != nullptr)) {
-    throw Error(ErrorCode::foreign_variable,
-                "value: " + to_string(shape()) +
-                    " belongs to a tape or transform, and a tensor would lose its derivatives\n  "
-                    "fix: keep it as a Value, or say .tensor() where that is meant");
+    detail::throw_value_error(
+        shape(),
+        "belongs to a tape or transform, and a tensor would lose its derivatives\n  fix: keep it "
+        "as a Value, or say .tensor() where that is meant");
   }
   return tensor();
 }

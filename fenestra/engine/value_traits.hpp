@@ -5,6 +5,7 @@
 // is a constant.
 #pragma once
 
+#include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
@@ -23,6 +24,7 @@ struct ValueTraits<Tensor<T>> {
   using Indices = Selection;                  ///< integer data that goes with values of this type
   static constexpr int depth = 0;             ///< of two types the deeper one takes in the other
   static constexpr bool has_elements = true;  ///< that can be looked at now
+  static constexpr bool is_compiled = KernelScalar<T>;  ///< its operators are in the library
   static const Tensor<T>& bottom(const Tensor<T>& value) { return value; }
 };
 
@@ -31,6 +33,12 @@ concept AnyValue = requires(const V& v) {
   typename ValueTraits<V>::Scalar;
   { v.shape() } -> std::convertible_to<Shape>;
 };
+
+/// A value whose operators are compiled in the library: callers see declarations
+/// (`<operator>/call.hpp`) and no more. For other values the same functions are templates, in
+/// <fenestra/rules.hpp>.
+template <class V>
+concept CompiledValue = AnyValue<V> && ValueTraits<V>::is_compiled;
 
 template <AnyValue V>
 using IndicesOf = typename ValueTraits<V>::Indices;

@@ -10,7 +10,7 @@
 // the one that OutAxis names: vmap(f, OutAxis{1}, over(xs, -1)).
 #pragma once
 
-#include <fenestra/engine/batch.hpp>
+#include <fenestra/base/export.hpp>
 #include <fenestra/engine/transforms.hpp>
 #include <fenestra/engine/tree.hpp>
 #include <fenestra/tensor/transform.hpp>
@@ -43,28 +43,7 @@ struct OutAxis {
 namespace detail {
 
 /// `from` of `rank` axes moved to `to`: the order that transposes.
-inline std::vector<int> moved_axis(std::string_view what, int rank, int from, int to) {
-  const auto resolved = [&](int axis) {
-    const int at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) {
-      throw Error(ErrorCode::rank_mismatch,
-                  "vmap: axis " + std::to_string(axis) + " of " + std::string(what) + " with " +
-                      std::to_string(rank) + " axes\n  fix: an axis from " + std::to_string(-rank) +
-                      " to " + std::to_string(rank - 1));
-    }
-    return at;
-  };
-  const int source = resolved(from);
-  const int target = resolved(to);
-  std::vector<int> order;
-  for (int axis = 0; axis < rank; ++axis) {
-    if (axis != source) {
-      order.push_back(axis);
-    }
-  }
-  order.insert(order.begin() + target, source);
-  return order;
-}
+FENESTRA_API std::vector<int> moved_axis(std::string_view what, int rank, int from, int to);
 
 /// The argument with its items along the first axis.
 template <AnyValue V>

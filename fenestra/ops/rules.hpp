@@ -2,7 +2,9 @@
 // rationals, dual numbers, a number type of a user's own. float and double do not need it.
 #pragma once
 
+#include <fenestra/engine/custom_primitive.hpp>
 #include <fenestra/engine/rules.hpp>
+#include <fenestra/engine/tape_rules.hpp>
 #include <fenestra/ops/all.hpp>
 #include <fenestra/ops/concat/concat.hpp>
 #include <fenestra/ops/conv/batch.hpp>
@@ -10,6 +12,7 @@
 #include <fenestra/ops/elementwise/batch.hpp>
 #include <fenestra/ops/loss/batch.hpp>
 #include <fenestra/ops/matmul/batch.hpp>
+#include <fenestra/ops/matmul/einsum.hpp>
 #include <fenestra/ops/pool/rules.hpp>
 #include <fenestra/ops/reduce/batch.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
