@@ -7,10 +7,11 @@
 #   FENESTRA_PYTHON_SOURCES  likewise for Python, of the operators whose folder has a signature.hpp
 #   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_TESTS
 #                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on
-# and the headers <fenestra/ops/list.hpp> (descriptors), <fenestra/ops/all.hpp> (operators) and
-# <fenestra/ops/typed_all.hpp> (on typed variables, of the folders that have a typed.hpp). An operator
+# and the headers <fenestra/ops/list.hpp> (descriptors), <fenestra/ops/all.hpp> (operators),
+# <fenestra/ops/calls.hpp> (for those who only call them) and <fenestra/ops/typed_all.hpp> (on typed
+# variables, of the folders that have a typed.hpp). An operator
 # needs no other line in the build. What a folder may hold, the folder of its family may hold for all
-# members: rules.cpp, sources.cmake, typed.hpp and the header of its own name.
+# members: rules.cpp, call.cpp, sources.cmake, call.hpp, typed.hpp and the header of its own name.
 
 # The name of the operator in a folder: pool/max is max_pool.
 function(fenestra_name_of operator result)
@@ -70,6 +71,8 @@ set(includes)
 set(python_declarations)
 set(python_calls)
 set(public_includes)
+set(call_includes)
+set(call_sources)
 set(typed_includes)
 set(types)
 
@@ -78,6 +81,11 @@ macro(fenestra_add_folder folder)
   set(path "${PROJECT_SOURCE_DIR}/fenestra/ops/${folder}")
   if(EXISTS "${path}/${folder}.hpp")
     string(APPEND public_includes "#include <fenestra/ops/${folder}/${folder}.hpp>\n")
+  endif()
+  if(EXISTS "${path}/call.hpp")
+    string(APPEND call_includes "#include <fenestra/ops/${folder}/call.hpp>\n")
+  elseif(EXISTS "${path}/${folder}.hpp")
+    string(APPEND call_includes "#include <fenestra/ops/${folder}/${folder}.hpp>\n")
   endif()
   if(EXISTS "${path}/typed.hpp")
     string(APPEND typed_includes "#include <fenestra/ops/${folder}/typed.hpp>\n")
@@ -90,6 +98,9 @@ macro(fenestra_add_folder folder)
   include("${path}/sources.cmake" OPTIONAL)
   if(EXISTS "${path}/rules.cpp")
     list(PREPEND operator_sources rules.cpp)
+  endif()
+  if(EXISTS "${path}/call.cpp")
+    list(APPEND call_sources "ops/${folder}/call.cpp")
   endif()
   foreach(file IN LISTS operator_sources)
     list(APPEND FENESTRA_OPERATOR_SOURCES "ops/${folder}/${file}")
@@ -132,14 +143,19 @@ foreach(operator concat elementwise reduce reshape slice)
     foreach(file IN LISTS operator_sources ITEMS rules.cpp)
       list(APPEND FENESTRA_OPERATOR_SOURCES "ops/${operator}/${file}")
     endforeach()
+    list(APPEND call_sources "ops/${operator}/call.cpp")
   endif()
 endforeach()
+# First: of an inline function the linker keeps the first copy, which is to be one for speed. Rules
+# are compiled for size.
+list(PREPEND FENESTRA_OPERATOR_SOURCES ${call_sources})
 set(source "${PROJECT_BINARY_DIR}/bindings/python_operators.cpp")
 configure_file(cmake/python_operators.cpp.in "${source}" @ONLY)
 list(APPEND FENESTRA_PYTHON_SOURCES "${source}")
 list(JOIN types ",\n                           " types)
 configure_file(cmake/list.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/list.hpp" @ONLY)
 configure_file(cmake/all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/all.hpp" @ONLY)
+configure_file(cmake/calls.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/calls.hpp" @ONLY)
 configure_file(cmake/typed_all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/typed_all.hpp" @ONLY)
 
 # The layers of networks.txt travel inside the tool.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/concat/call.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/slice/slice.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -123,8 +124,8 @@ constexpr ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis)
   return result;
 }
 
-/// The parts one after another along `axis`; equal extents on all others. A negative axis counts
-/// from the last.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V concat(std::span<const V> parts, int axis) {
   std::vector<Shape> shapes;
@@ -137,25 +138,9 @@ constexpr V concat(std::span<const V> parts, int axis) {
   }
   return apply_all(primitive, parts, {}, false).y;
 }
-template <AnyValue V>
-constexpr V concat(const std::vector<V>& parts, int axis) {
-  return concat(std::span<const V>(parts), axis);
-}
-template <AnyValue V>
-constexpr V concat(std::initializer_list<V> parts, int axis) {
-  return concat(std::span<const V>(parts.begin(), parts.size()), axis);
-}
-/// Parts of different value types, e.g. `concat(std::tie(variable, tensor), 1)`.
-template <class... Vs>
-  requires(sizeof...(Vs) > 0 && (AnyValue<std::remove_cvref_t<Vs>> && ...))
-constexpr auto concat(const std::tuple<Vs...>& parts, int axis) {
-  using V = CommonValue<std::remove_cvref_t<Vs>...>;
-  return std::apply([&](const auto&... part) { return concat({V(part)...}, axis); }, parts);
-}
 
-/// The parts one after another along a new axis of the result; all have one shape.
 template <AnyValue V>
-constexpr V stack(std::span<const V> parts, int axis = 0) {
+constexpr V stack(std::span<const V> parts, int axis) {
   if (parts.empty()) {
     return concat(parts, axis);
   }
@@ -171,15 +156,9 @@ constexpr V stack(std::span<const V> parts, int axis = 0) {
     raised.push_back(unsqueeze(part, axis));
   }
   const int rank = parts[0].shape().rank() + 1;
-  return concat(raised, axis < 0 ? axis + rank : axis);
+  return concat(std::span<const V>(raised), axis < 0 ? axis + rank : axis);
 }
-template <AnyValue V>
-constexpr V stack(const std::vector<V>& parts, int axis = 0) {
-  return stack(std::span<const V>(parts), axis);
-}
-template <AnyValue V>
-constexpr V stack(std::initializer_list<V> parts, int axis = 0) {
-  return stack(std::span<const V>(parts.begin(), parts.size()), axis);
-}
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -10,6 +10,7 @@
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/engine/with_kernel.hpp>
 #include <fenestra/kernels/candidate.hpp>
+#include <fenestra/ops/conv/call.hpp>
 #include <fenestra/ops/conv/geometry.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -260,25 +261,19 @@ constexpr ConvGeometry without_bias(ConvGeometry g) {
 
 }  // namespace detail
 
-/// y = conv(x, w); see ConvOptions. Stride, padding, dilation take a scalar or one value per axis.
-template <AnyValue X, AnyValue W>
-constexpr CommonValue<X, W> conv(const X& x, const W& w, const ConvOptions& options = {}) {
-  using V = CommonValue<X, W>;
-  const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, options);
-  return apply(ConvPrimitive{ConvDirection::forward, g, false}, {V(x), V(w)});
+inline namespace generic {
+
+template <AnyValue V>
+constexpr V conv_values(const V& x, const V& w, const V* b, const ConvOptions& options) {
+  if (b == nullptr) {
+    const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, options);
+    return apply(ConvPrimitive{ConvDirection::forward, g, false}, {x, w});
+  }
+  const ConvGeometry g = conv_geometry(x.shape(), w.shape(), b->shape(), options);
+  return apply(ConvPrimitive{ConvDirection::forward, detail::without_bias(g), true}, {x, w, *b});
 }
 
-/// y = conv(x, w) + b
-template <AnyValue X, AnyValue W, AnyValue B>
-constexpr CommonValue<X, W, B> conv(const X& x,
-                                    const W& w,
-                                    const B& b,
-                                    const ConvOptions& options = {}) {
-  using V = CommonValue<X, W, B>;
-  const ConvGeometry g = conv_geometry(x.shape(), w.shape(), b.shape(), options);
-  return apply(ConvPrimitive{ConvDirection::forward, detail::without_bias(g), true},
-               {V(x), V(w), V(b)});
-}
+}  // namespace generic
 
 /// The input gradient of the convolution `g`; linear in both arguments.
 template <AnyValue V>
@@ -296,44 +291,6 @@ constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g) 
   require_shape("conv_weight_grad", "y_bar", y_bar, g.y_shape());
   return apply(ConvPrimitive{ConvDirection::weight_grad, detail::without_bias(g), false},
                {x, y_bar});
-}
-
-/// Whether a weight has `rank` spatial axes: the check behind conv1d, conv2d and conv3d.
-constexpr Fault check_spatial_rank(const Shape& w, int rank) {
-  if (w.rank() == rank + 2) {
-    return {};
-  }
-  return {.code = ErrorCode::rank_mismatch,
-          .argument = Argument::w,
-          .got = w.rank(),
-          .needed = rank + 2};
-}
-constexpr void require_spatial_rank(std::string_view op, const Shape& w, int rank) {
-  const Fault fault = check_spatial_rank(w, rank);
-  if (!fault) {
-    return;
-  }
-  throw Error(std::string(op),
-              fault,
-              std::string(op) + ": w = " + to_string(w) + " has " + std::to_string(w.rank()) +
-                  " axes, needed " + std::to_string(rank + 2) + "\n  fix: a weight with " +
-                  std::to_string(rank) + " spatial axes, or conv");
-}
-
-template <AnyValue X, AnyValue W, class... Rest>
-constexpr auto conv1d(const X& x, const W& w, const Rest&... rest) {
-  require_spatial_rank("conv1d", w.shape(), 1);
-  return conv(x, w, rest...);
-}
-template <AnyValue X, AnyValue W, class... Rest>
-constexpr auto conv2d(const X& x, const W& w, const Rest&... rest) {
-  require_spatial_rank("conv2d", w.shape(), 2);
-  return conv(x, w, rest...);
-}
-template <AnyValue X, AnyValue W, class... Rest>
-constexpr auto conv3d(const X& x, const W& w, const Rest&... rest) {
-  require_spatial_rank("conv3d", w.shape(), 3);
-  return conv(x, w, rest...);
 }
 
 }  // namespace fenestra

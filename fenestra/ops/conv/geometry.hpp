@@ -3,22 +3,13 @@
 // three. All of it is constexpr.
 #pragma once
 
+#include <fenestra/ops/conv/options.hpp>
 #include <fenestra/ops/geometry.hpp>
 
 #include <optional>
 #include <string>
 
 namespace fenestra {
-
-struct ConvOptions {
-  PerAxis stride = 1;
-  Padding padding = 0;
-  PerAxis dilation = 1;
-  Index groups = 1;
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const ConvOptions&, const ConvOptions&) = default;
-};
 
 /// Validated sizes of one convolution. Built by `resolve_conv` or `conv_geometry` only.
 struct ConvGeometry {

@@ -3,24 +3,12 @@
 #pragma once
 
 #include <fenestra/ops/conv/geometry.hpp>
+#include <fenestra/ops/conv_transpose/options.hpp>
 
 #include <optional>
 #include <string>
 
 namespace fenestra {
-
-struct ConvTransposeOptions {
-  PerAxis stride = 1;
-  Padding padding = 0;  ///< crops the result
-  PerAxis dilation = 1;
-  PerAxis output_padding = 0;
-  PerAxis output_size = {};  ///< given instead of `output_padding`
-  Index groups = 1;
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const ConvTransposeOptions&,
-                                   const ConvTransposeOptions&) = default;
-};
 
 /// `conv` is the forward convolution: its output is this operator's input, its input this
 /// operator's output.

@@ -6,6 +6,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/ops/cumsum/call.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -60,11 +61,13 @@ struct CumsumPrimitive {
   friend bool operator==(const CumsumPrimitive&, const CumsumPrimitive&) = default;
 };
 
-/// The sums of x up to each element of an axis, or from it on; a negative axis counts from the
-/// last.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V cumsum(const V& x, int axis, bool reverse = false) {
   return apply(CumsumPrimitive{x.shape(), resolved_axis("cumsum", x.shape(), axis), reverse}, x);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

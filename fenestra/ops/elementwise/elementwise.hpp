@@ -7,6 +7,7 @@
 
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/elementwise/functions.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
@@ -20,246 +21,8 @@
 
 namespace fenestra {
 
-/// A constant of rank 0 on the level of V.
-template <AnyValue V>
-constexpr V scalar_constant(const ScalarOf<V>& value) {
-  if constexpr (std::constructible_from<V, Tensor<ScalarOf<V>>>) {
-    return V(Tensor<ScalarOf<V>>(Shape{}, value));
-  } else {
-    return V(Shape{});
-  }
-}
-
-template <AnyValue V>
-constexpr V unary(const UnaryCall& call, const V& x);
-template <AnyValue V>
-constexpr V gate(const GateCall& call, const V& u, const V& x);
-template <AnyValue A, AnyValue B>
-constexpr CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b);
-
-// --- The functions ------------------------------
-
-template <AnyValue V>
-constexpr V neg(const V& x) {
-  return unary({UnaryFunction::neg}, x);
-}
-template <AnyValue V>
-constexpr V exp(const V& x) {
-  return unary({UnaryFunction::exp}, x);
-}
-template <AnyValue V>
-constexpr V log(const V& x) {
-  return unary({UnaryFunction::log}, x);
-}
-template <AnyValue V>
-constexpr V sqrt(const V& x) {
-  return unary({UnaryFunction::sqrt}, x);
-}
-template <AnyValue V>
-constexpr V abs(const V& x) {
-  return unary({UnaryFunction::abs}, x);
-}
-/// -1, 0 or 1; its derivative is 0 everywhere.
-template <AnyValue V>
-constexpr V sign(const V& x) {
-  return unary({UnaryFunction::sign}, x);
-}
-template <AnyValue V>
-constexpr V relu(const V& x) {
-  return unary({UnaryFunction::relu}, x);
-}
-template <AnyValue V>
-constexpr V leaky_relu(const V& x, double negative_slope = 0.01) {
-  return unary({UnaryFunction::leaky_relu, negative_slope}, x);
-}
-template <AnyValue V>
-constexpr V sigmoid(const V& x) {
-  return unary({UnaryFunction::sigmoid}, x);
-}
-template <AnyValue V>
-constexpr V tanh(const V& x) {
-  return unary({UnaryFunction::tanh}, x);
-}
-template <AnyValue V>
-constexpr V normal_cdf(const V& x) {
-  return unary({UnaryFunction::normal_cdf}, x);
-}
-/// x * normal_cdf(x), the exact form.
-template <AnyValue V>
-constexpr V gelu(const V& x) {
-  return unary({UnaryFunction::gelu}, x);
-}
-template <AnyValue V>
-constexpr V silu(const V& x) {
-  return unary({UnaryFunction::silu}, x);
-}
-template <AnyValue V>
-constexpr V hard_sigmoid(const V& x) {
-  return unary({UnaryFunction::hard_sigmoid}, x);
-}
-/// log(1 + exp(x)) without overflow.
-template <AnyValue V>
-constexpr V softplus(const V& x) {
-  return unary({UnaryFunction::softplus}, x);
-}
-template <AnyValue V>
-constexpr V sin(const V& x) {
-  return unary({UnaryFunction::sin}, x);
-}
-template <AnyValue V>
-constexpr V cos(const V& x) {
-  return unary({UnaryFunction::cos}, x);
-}
-/// 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
-template <AnyValue V>
-constexpr V erf(const V& x) {
-  return unary({UnaryFunction::erf}, x);
-}
-/// x above zero, alpha (exp(x) - 1) below.
-template <AnyValue V>
-constexpr V elu(const V& x, double alpha = 1) {
-  return unary({UnaryFunction::elu, alpha}, x);
-}
-// The derivatives of these are 0 everywhere.
-template <AnyValue V>
-constexpr V floor(const V& x) {
-  return unary({UnaryFunction::floor}, x);
-}
-template <AnyValue V>
-constexpr V ceil(const V& x) {
-  return unary({UnaryFunction::ceil}, x);
-}
-/// The nearest integer, the even one of two.
-template <AnyValue V>
-constexpr V round(const V& x) {
-  return unary({UnaryFunction::round}, x);
-}
-/// x as a constant: no derivative passes, in programs neither.
-template <AnyValue V>
-constexpr V stop_gradient(const V& x) {
-  return unary({UnaryFunction::stop_gradient}, x);
-}
-constexpr void require_clip_bounds(double least, double largest) {
-  if (!(least <= largest)) {
-    throw Error("clip",
-                {.code = ErrorCode::invalid_extent, .argument = Argument::none},
-                "clip: least = " + std::to_string(least) + ", largest = " +
-                    std::to_string(largest) + "\n  fix: least <= largest, neither a NaN");
-  }
-}
-/// min(max(x, least), largest); an infinite bound is none.
-template <AnyValue V>
-constexpr V clip(const V& x, double least, double largest) {
-  require_clip_bounds(least, largest);
-  return unary({UnaryFunction::clip, least, largest}, x);
-}
-/// x^p with a constant exponent.
-template <AnyValue V>
-constexpr V power(const V& x, double p) {
-  return unary({UnaryFunction::power, p}, x);
-}
-/// x times a constant.
-template <AnyValue V>
-constexpr V scale(const V& x, double factor) {
-  return unary({UnaryFunction::scale, factor}, x);
-}
-
-template <AnyValue A, AnyValue B>
-constexpr auto add(const A& a, const B& b) {
-  return binary(BinaryFunction::add, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto sub(const A& a, const B& b) {
-  return binary(BinaryFunction::sub, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto mul(const A& a, const B& b) {
-  return binary(BinaryFunction::mul, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto div(const A& a, const B& b) {
-  return binary(BinaryFunction::div, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto pow(const A& a, const B& b) {
-  return binary(BinaryFunction::pow, a, b);
-}
-/// Elementwise; the first argument wins ties, NaN wins over numbers.
-template <AnyValue A, AnyValue B>
-constexpr auto minimum(const A& a, const B& b) {
-  return binary(BinaryFunction::min, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto maximum(const A& a, const B& b) {
-  return binary(BinaryFunction::max, a, b);
-}
-
-/// a - b * floor(a/b), as Python's %: of the sign of b.
-template <AnyValue A, AnyValue B>
-constexpr auto mod(const A& a, const B& b) {
-  return binary(BinaryFunction::mod, a, b);
-}
-/// floor(a/b), as Python's //; its derivative is 0.
-template <AnyValue A, AnyValue B>
-constexpr auto floor_divide(const A& a, const B& b) {
-  return binary(BinaryFunction::floor_divide, a, b);
-}
-// Comparisons: 1 where it is so, else 0, and no derivative. NaN is neither less, greater nor equal.
-template <AnyValue A, AnyValue B>
-constexpr auto less(const A& a, const B& b) {
-  return binary(BinaryFunction::less, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto less_equal(const A& a, const B& b) {
-  return binary(BinaryFunction::less_equal, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto greater(const A& a, const B& b) {
-  return binary(BinaryFunction::less, b, a);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto greater_equal(const A& a, const B& b) {
-  return binary(BinaryFunction::less_equal, b, a);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto equal(const A& a, const B& b) {
-  return binary(BinaryFunction::equal, a, b);
-}
-template <AnyValue A, AnyValue B>
-constexpr auto not_equal(const A& a, const B& b) {
-  using V = CommonValue<A, B>;
-  return sub(scalar_constant<V>(ScalarOf<V>(1)), equal(a, b));
-}
-
-template <AnyValue V>
-V operator-(const V& x) {
-  return neg(x);
-}
-template <AnyValue A, AnyValue B>
-auto operator+(const A& a, const B& b) {
-  return add(a, b);
-}
-template <AnyValue A, AnyValue B>
-auto operator-(const A& a, const B& b) {
-  return sub(a, b);
-}
-template <AnyValue A, AnyValue B>
-auto operator*(const A& a, const B& b) {
-  return mul(a, b);
-}
-template <AnyValue A, AnyValue B>
-auto operator/(const A& a, const B& b) {
-  return div(a, b);
-}
-
-template <AnyValue A, AnyValue B>
-auto operator%(const A& a, const B& b) {
-  return mod(a, b);
-}
-
 namespace detail {
 
-/// A number as a constant on the level of V: exact where it is a count, rounded once where not.
 template <AnyValue V, class N>
 V number_constant(N number) {
   using T = ScalarOf<V>;
@@ -270,49 +33,19 @@ V number_constant(N number) {
   }
 }
 
-template <class N>
-concept Number = std::is_arithmetic_v<N> && !std::is_same_v<N, bool>;
-
 }  // namespace detail
 
-// Values with numbers: 2 * x, x + 1, 1 - x, x / 3.
-template <AnyValue V, detail::Number N>
-V operator+(const V& x, N n) {
-  return add(x, detail::number_constant<V>(n));
-}
-template <AnyValue V, detail::Number N>
-V operator+(N n, const V& x) {
-  return add(detail::number_constant<V>(n), x);
-}
-template <AnyValue V, detail::Number N>
-V operator-(const V& x, N n) {
-  return sub(x, detail::number_constant<V>(n));
-}
-template <AnyValue V, detail::Number N>
-V operator-(N n, const V& x) {
-  return sub(detail::number_constant<V>(n), x);
-}
-template <AnyValue V, detail::Number N>
-V operator*(const V& x, N n) {
-  return mul(x, detail::number_constant<V>(n));
-}
-template <AnyValue V, detail::Number N>
-V operator*(N n, const V& x) {
-  return mul(detail::number_constant<V>(n), x);
-}
-template <AnyValue V, detail::Number N>
-V operator/(const V& x, N n) {
-  return div(x, detail::number_constant<V>(n));
-}
-template <AnyValue V, detail::Number N>
-V operator/(N n, const V& x) {
-  return div(detail::number_constant<V>(n), x);
-}
+inline namespace generic {
 
-template <AnyValue V, detail::Number N>
-V operator%(const V& x, N n) {
-  return mod(x, detail::number_constant<V>(n));
-}
+template <AnyValue V>
+constexpr V unary(const UnaryCall& call, const V& x);
+template <AnyValue V>
+constexpr V binary_values(BinaryFunction f, const V& a, const V& b);
+
+}  // namespace generic
+
+template <AnyValue V>
+constexpr V gate(const GateCall& call, const V& u, const V& x);
 
 /// x / n for a count n, exact in every field.
 template <AnyValue V>
@@ -622,20 +355,23 @@ struct BinaryPrimitive {
 };
 
 template <AnyValue V>
+constexpr V gate(const GateCall& call, const V& u, const V& x) {
+  return apply(GatePrimitive{call}, {u, x});
+}
+
+inline namespace generic {
+
+template <AnyValue V>
 constexpr V unary(const UnaryCall& call, const V& x) {
   return apply(UnaryPrimitive{call}, x);
 }
 
 template <AnyValue V>
-constexpr V gate(const GateCall& call, const V& u, const V& x) {
-  return apply(GatePrimitive{call}, {u, x});
+constexpr V binary_values(BinaryFunction f, const V& a, const V& b) {
+  const Shape shape = broadcast_shape(function_name(f), a.shape(), b.shape());
+  return apply(BinaryPrimitive{f, a.shape(), b.shape(), shape}, {a, b});
 }
 
-template <AnyValue A, AnyValue B>
-constexpr CommonValue<A, B> binary(BinaryFunction f, const A& a, const B& b) {
-  using V = CommonValue<A, B>;
-  const Shape shape = broadcast_shape(function_name(f), a.shape(), b.shape());
-  return apply(BinaryPrimitive{f, a.shape(), b.shape(), shape}, {V(a), V(b)});
-}
+}  // namespace generic
 
 }  // namespace fenestra

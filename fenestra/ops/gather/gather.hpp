@@ -9,6 +9,7 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/gather/call.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 
@@ -70,16 +71,18 @@ V gathered(const V& x, const IndicesOf<V>& indices, int axis, bool slices) {
 
 }  // namespace detail
 
-/// One element of x for each index, which has x's shape but for the axis.
+inline namespace generic {
+
 template <AnyValue V>
 V gather(const V& x, const IndicesOf<V>& indices, int axis) {
   return detail::gathered(x, indices, axis, false);
 }
 
-/// One slice of x for each index; the axes of the indices stand where the axis was.
 template <AnyValue V>
 V take(const V& x, const IndicesOf<V>& indices, int axis) {
   return detail::gathered(x, indices, axis, true);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -7,6 +7,7 @@
 
 #include <fenestra/engine/composed.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/loss/call.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 
@@ -14,14 +15,6 @@
 #include <utility>
 
 namespace fenestra {
-
-enum class Reduction { none, sum, mean };
-
-struct LossOptions {
-  Reduction reduction = Reduction::mean;
-
-  friend constexpr bool operator==(const LossOptions&, const LossOptions&) = default;
-};
 
 template <AnyValue V>
 constexpr V reduced_loss(const V& loss, const LossOptions& options) {
@@ -219,8 +212,8 @@ namespace graph {
 FENESTRA_API Data label_cells(const Shape& x, const Data& labels);
 }  // namespace graph
 
-/// -log softmax(x)[label] for logits (N, C, ...) and labels (N, ...), or (C,) and one label. The
-/// mean is over all labels.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOptions& options = {}) {
   using detail::label_cells;  // other index types bring their own
@@ -230,24 +223,21 @@ constexpr V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOpti
 
 // --- Losses between two tensors ------------------------------
 
-/// (x - target)^2
-template <AnyValue X, AnyValue Y>
-constexpr CommonValue<X, Y> mse_loss(const X& x, const Y& target, const LossOptions& options = {}) {
+template <AnyValue V>
+constexpr V mse_loss_values(const V& x, const V& target, const LossOptions& options) {
   detail::require_equal("mse_loss", x.shape(), target.shape());
-  const CommonValue<X, Y> difference = sub(x, target);
+  const V difference = sub(x, target);
   return reduced_loss(mul(difference, difference), options);
 }
 
-/// -target * log(sigmoid(x)) - (1 - target) * log(1 - sigmoid(x)), as softplus(-x) + (1 - target)
-/// x.
-template <AnyValue X, AnyValue Y>
-constexpr CommonValue<X, Y> bce_with_logits(const X& x,
-                                            const Y& target,
-                                            const LossOptions& options = {}) {
-  using V = CommonValue<X, Y>;
+/// As softplus(-x) + (1 - target) x.
+template <AnyValue V>
+constexpr V bce_with_logits_values(const V& x, const V& target, const LossOptions& options) {
   detail::require_equal("bce_with_logits", x.shape(), target.shape());
   const V rest = sub(scalar_constant<V>(ScalarOf<V>(1)), target);
   return reduced_loss(V(add(softplus(neg(x)), mul(rest, x))), options);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

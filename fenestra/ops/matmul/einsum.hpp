@@ -135,7 +135,8 @@ inline void require_letters(std::string_view text, const std::string& letters, c
 
 }  // namespace detail
 
-/// Sums and transposes of one tensor.
+inline namespace generic {
+
 template <AnyValue V>
 V einsum(std::string_view text, const V& x) {
   const EinsumLetters letters = parse_einsum(text, 1);
@@ -143,10 +144,8 @@ V einsum(std::string_view text, const V& x) {
   return detail::in_order(x, letters.in[0], letters.out);
 }
 
-/// Sums of products of two tensors.
-template <AnyValue A, AnyValue B>
-CommonValue<A, B> einsum(std::string_view text, const A& a, const B& b) {
-  using V = CommonValue<A, B>;
+template <AnyValue V>
+V einsum_values(std::string_view text, const V& a, const V& b) {
   const EinsumLetters letters = parse_einsum(text, 2);
   const std::string& of_a = letters.in[0];
   const std::string& of_b = letters.in[1];
@@ -190,14 +189,16 @@ CommonValue<A, B> einsum(std::string_view text, const A& a, const B& b) {
     shape.push_back(in(of_a, c) ? a.shape()[static_cast<int>(of_a.find(c))]
                                 : b.shape()[static_cast<int>(of_b.find(c))]);
   }
-  const V left = reshape(detail::in_order(V(a), of_a, stack + rows + depth),
-                         Shape{sizes[0], sizes[1], sizes[2]});
-  const V right = reshape(detail::in_order(V(b), of_b, stack + depth + columns),
+  const V left =
+      reshape(detail::in_order(a, of_a, stack + rows + depth), Shape{sizes[0], sizes[1], sizes[2]});
+  const V right = reshape(detail::in_order(b, of_b, stack + depth + columns),
                           Shape{sizes[0], sizes[2], sizes[3]});
   const V product = stack.empty() ? matmul(reshape(left, Shape{sizes[1], sizes[2]}),
                                            reshape(right, Shape{sizes[2], sizes[3]}))
                                   : matmul(left, right);
   return detail::in_order(reshape(product, shape), found, letters.out);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

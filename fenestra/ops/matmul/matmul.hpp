@@ -6,6 +6,7 @@
 
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/matmul/call.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
@@ -14,13 +15,6 @@
 #include <utility>
 
 namespace fenestra {
-
-struct MatMulOptions {
-  bool transpose_a = false;  ///< of the last two axes; not of a vector
-  bool transpose_b = false;
-
-  friend constexpr bool operator==(const MatMulOptions&, const MatMulOptions&) = default;
-};
 
 /// Matrices of rank 2 or more with their leading (batch) axes resolved.
 struct MatMulGeometry {
@@ -263,15 +257,15 @@ constexpr ResolvedMatMul resolve_matmul(const Shape& a,
   return result;
 }
 
-/// The product over the last axis of a and the last but one of b, leading axes broadcast. A vector
-/// (rank 1) is a row on the left and a column on the right, and its axis is dropped again.
-template <AnyValue A, AnyValue B>
-constexpr CommonValue<A, B> matmul(const A& a, const B& b, const MatMulOptions& options = {}) {
-  using V = CommonValue<A, B>;
+inline namespace generic {
+
+template <AnyValue V>
+constexpr V matmul_values(const V& a, const V& b, const MatMulOptions& options) {
   const ResolvedMatMul shapes = resolve_matmul(a.shape(), b.shape(), options);
-  return reshape(matmul_matrices(reshape(V(a), shapes.a), reshape(V(b), shapes.b), options),
-                 shapes.y);
+  return reshape(matmul_matrices(reshape(a, shapes.a), reshape(b, shapes.b), options), shapes.y);
 }
+
+}  // namespace generic
 
 namespace detail {
 
@@ -328,7 +322,7 @@ constexpr Shape linear_shape(const Shape& x, const Shape& w) {
 
 /// Any leading axes, none included.
 template <AnyValue V>
-constexpr V linear_values(const V& x, const V& w, const V* b) {
+constexpr V linear_of(const V& x, const V& w, const V* b) {
   if (x.shape().rank() == 1) {
     const V row = reshape(x, Shape{1, x.shape()[0]});
     return reshape(matmul_matrices(row, w, {.transpose_b = true}, b), Shape{w.shape()[0]});
@@ -338,20 +332,15 @@ constexpr V linear_values(const V& x, const V& w, const V* b) {
 
 }  // namespace detail
 
-/// x w' + b: w is (out, in), b (out), x has any leading axes.
-template <AnyValue X, AnyValue W, AnyValue B>
-constexpr CommonValue<X, W, B> linear(const X& x, const W& w, const B& b) {
-  using V = CommonValue<X, W, B>;
-  const Shape b_shape = b.shape();
-  detail::require_linear(x.shape(), w.shape(), &b_shape);
-  const V bias(b);
-  return detail::linear_values(V(x), V(w), &bias);
+inline namespace generic {
+
+template <AnyValue V>
+constexpr V linear_values(const V& x, const V& w, const V* b) {
+  const Shape b_shape = b != nullptr ? b->shape() : Shape();
+  detail::require_linear(x.shape(), w.shape(), b != nullptr ? &b_shape : nullptr);
+  return detail::linear_of(x, w, b);
 }
-template <AnyValue X, AnyValue W>
-constexpr CommonValue<X, W> linear(const X& x, const W& w) {
-  using V = CommonValue<X, W>;
-  detail::require_linear(x.shape(), w.shape(), nullptr);
-  return detail::linear_values<V>(V(x), V(w), nullptr);
-}
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -1,23 +1,12 @@
 // Options and geometry of max unpooling: where a pooled tensor's values are placed back.
 #pragma once
 
+#include <fenestra/ops/max_unpool/options.hpp>
 #include <fenestra/ops/pool/geometry.hpp>
 
 #include <string>
 
 namespace fenestra {
-
-/// The output extents come from `output_size`, or from the pool that is undone: (i - 1)s - pl - pr
-/// + k.
-struct MaxUnpoolOptions {
-  PerAxis kernel = {};
-  PerAxis stride = {};  ///< default: the kernel
-  Padding padding = 0;
-  PerAxis output_size = {};
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const MaxUnpoolOptions&, const MaxUnpoolOptions&) = default;
-};
 
 struct MaxUnpoolGeometry {
   bool batched = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/max_unpool/call.hpp>
 #include <fenestra/ops/max_unpool/geometry.hpp>
 #include <fenestra/ops/max_unpool/spec.hpp>
 
@@ -39,7 +40,14 @@ struct PlacementPrimitive {
   friend bool operator==(const PlacementPrimitive&, const PlacementPrimitive&) = default;
 };
 
-/// Every value of x at the cell its index names, zeros elsewhere; see MaxUnpoolOptions.
+/// Of values and of a graph, whose numbers are checked when they are given.
+FENESTRA_API Indices last_writers(const Indices& indices, const MaxUnpoolGeometry& g);
+namespace graph {
+FENESTRA_API Data last_writers(const Data& indices, const MaxUnpoolGeometry& g);
+}  // namespace graph
+
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V max_unpool(const V& x,
                        const Tensor<Index>& indices,
@@ -48,17 +56,9 @@ constexpr V max_unpool(const V& x,
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
   return apply(PlacementPrimitive{g}, {x}, {IndicesOf<V>(spec::last_writers(indices, g))});
 }
-/// Of values and of a graph, whose numbers are checked when they are given.
-FENESTRA_API Indices last_writers(const Indices& indices, const MaxUnpoolGeometry& g);
-namespace graph {
-FENESTRA_API Data last_writers(const Data& indices, const MaxUnpoolGeometry& g);
-}  // namespace graph
-
 /// With indices that are no tensor yet: `last_writers` for them is found by their type.
 template <AnyValue V>
-  requires requires(const IndicesOf<V>& indices, const MaxUnpoolGeometry& g) {
-    { last_writers(indices, g) } -> std::same_as<IndicesOf<V>>;
-  }
+  requires HasOwnIndices<V>
 constexpr V max_unpool(const V& x,
                        const IndicesOf<V>& indices,
                        const MaxUnpoolOptions& options,
@@ -67,17 +67,6 @@ constexpr V max_unpool(const V& x,
   return apply(PlacementPrimitive{g}, {x}, {last_writers(indices, g)});
 }
 
-template <AnyValue V, class I>
-constexpr V max_unpool1d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
-  return max_unpool(x, indices, options, 1);
-}
-template <AnyValue V, class I>
-constexpr V max_unpool2d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
-  return max_unpool(x, indices, options, 2);
-}
-template <AnyValue V, class I>
-constexpr V max_unpool3d(const V& x, const I& indices, const MaxUnpoolOptions& options) {
-  return max_unpool(x, indices, options, 3);
-}
+}  // namespace generic
 
 }  // namespace fenestra

@@ -7,6 +7,7 @@
 
 #include <fenestra/base/error.hpp>
 #include <fenestra/ops/geometry.hpp>
+#include <fenestra/ops/normalise/options.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/layout.hpp>
@@ -17,13 +18,6 @@
 #include <string_view>
 
 namespace fenestra {
-
-struct NormOptions {
-  double eps = 1e-5;  ///< added to the variance; finite, not negative
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const NormOptions&, const NormOptions&) = default;
-};
 
 /// How the elements of a group lie in memory. Group s begins at
 ///   (s / inner_groups) * outer_stride + (s % inner_groups) * inner_stride

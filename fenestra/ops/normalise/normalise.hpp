@@ -12,6 +12,7 @@
 #include <fenestra/engine/composed.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/normalise/call.hpp>
 #include <fenestra/ops/normalise/geometry.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
@@ -375,15 +376,6 @@ struct NormalisePrimitive {
   friend bool operator==(const NormalisePrimitive&, const NormalisePrimitive&) = default;
 };
 
-/// Normalised values, and the statistics they were made with (of the shape of the parameters for
-/// batch norm), e.g. for running averages. Differentiable, all three.
-template <AnyValue V>
-struct Normalised {
-  V y;
-  V mean;
-  V var;
-};
-
 namespace detail {
 
 /// Whether gamma, beta, a mean or a variance has the shape of the parameters.
@@ -440,6 +432,20 @@ constexpr V nothing_normalised(const NormGeometry& g, const V& x, const std::vec
   return reshape(add(mul(reshape(x, g.view), affine[0]), affine[1]), g.x);
 }
 
+/// With statistics of its own, and an affine pair.
+template <AnyValue V>
+constexpr V normalised_with(
+    std::string_view op, const NormGeometry& g, const V& x, const V& gamma, const V& beta) {
+  std::vector<V> in;
+  if (g.is_empty()) {
+    add_parameters(op, g, gamma, beta, in);
+    return nothing_normalised(g, x, in);
+  }
+  in = norm_inputs(g, x);
+  add_parameters(op, g, gamma, beta, in);
+  return normalised(g, in, false);
+}
+
 template <AnyValue V>
 constexpr Normalised<V> batch_normalised(const NormGeometry& g, const std::vector<V>& in) {
   return {normalised(g, in, false), reshape(in[1], g.parameters), reshape(in[2], g.parameters)};
@@ -457,16 +463,16 @@ constexpr std::vector<V> given_inputs(const NormGeometry& g,
 
 }  // namespace detail
 
-/// Training form: statistics of each channel over the batch and space.
-template <AnyValue X, AnyValue G, AnyValue B>
-constexpr Normalised<CommonValue<X, G, B>> batch_norm(const X& x,
-                                                      const G& gamma,
-                                                      const B& beta,
-                                                      const NormOptions& options = {}) {
-  using V = CommonValue<X, G, B>;
+inline namespace generic {
+
+template <AnyValue V>
+constexpr Normalised<V> batch_norm_values(const V& x,
+                                          const V& gamma,
+                                          const V& beta,
+                                          const NormOptions& options) {
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
-  std::vector<V> in = detail::norm_inputs(g, V(x));
-  detail::add_parameters("batch_norm", g, V(gamma), V(beta), in);
+  std::vector<V> in = detail::norm_inputs(g, x);
+  detail::add_parameters("batch_norm", g, gamma, beta, in);
   return detail::batch_normalised(g, in);
 }
 template <AnyValue V>
@@ -475,44 +481,26 @@ constexpr Normalised<V> batch_norm(const V& x, const NormOptions& options = {}) 
   return detail::batch_normalised(g, detail::norm_inputs(g, x));
 }
 
-/// Inference form: the statistics are given, one per channel.
-template <AnyValue X, AnyValue M, AnyValue S, AnyValue G, AnyValue B>
-constexpr CommonValue<X, M, S, G, B> batch_norm_inference(const X& x,
-                                                          const M& mean,
-                                                          const S& var,
-                                                          const G& gamma,
-                                                          const B& beta,
-                                                          const NormOptions& options = {}) {
-  using V = CommonValue<X, M, S, G, B>;
+template <AnyValue V>
+constexpr V batch_norm_inference_values(const V& x,
+                                        const V& mean,
+                                        const V& var,
+                                        const V* gamma,
+                                        const V* beta,
+                                        const NormOptions& options) {
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
-  std::vector<V> in = detail::given_inputs(g, V(x), V(mean), V(var));
-  detail::add_parameters("batch_norm_inference", g, V(gamma), V(beta), in);
+  std::vector<V> in = detail::given_inputs(g, x, mean, var);
+  if (gamma != nullptr) {
+    detail::add_parameters("batch_norm_inference", g, *gamma, *beta, in);
+  }
   return detail::normalised(g, in, true);
 }
-template <AnyValue X, AnyValue M, AnyValue S>
-constexpr CommonValue<X, M, S> batch_norm_inference(const X& x,
-                                                    const M& mean,
-                                                    const S& var,
-                                                    const NormOptions& options = {}) {
-  using V = CommonValue<X, M, S>;
-  const NormGeometry g = batch_norm_geometry(x.shape(), options);
-  return detail::normalised(g, detail::given_inputs(g, V(x), V(mean), V(var)), true);
-}
 
-/// Statistics of each sample and group of consecutive channels; gamma and beta per channel.
-template <AnyValue X, AnyValue G, AnyValue B>
-constexpr CommonValue<X, G, B> group_norm(
-    const X& x, Index groups, const G& gamma, const B& beta, const NormOptions& options = {}) {
-  using V = CommonValue<X, G, B>;
-  const NormGeometry g = group_norm_geometry(x.shape(), groups, options);
-  std::vector<V> in;
-  if (g.is_empty()) {
-    detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
-    return detail::nothing_normalised(g, V(x), in);
-  }
-  in = detail::norm_inputs(g, V(x));
-  detail::add_parameters("group_norm", g, V(gamma), V(beta), in);
-  return detail::normalised(g, in, false);
+template <AnyValue V>
+constexpr V group_norm_values(
+    const V& x, Index groups, const V& gamma, const V& beta, const NormOptions& options) {
+  return detail::normalised_with(
+      "group_norm", group_norm_geometry(x.shape(), groups, options), x, gamma, beta);
 }
 template <AnyValue V>
 constexpr V group_norm(const V& x, Index groups, const NormOptions& options = {}) {
@@ -520,28 +508,17 @@ constexpr V group_norm(const V& x, Index groups, const NormOptions& options = {}
   return g.is_empty() ? x : detail::normalised(g, detail::norm_inputs(g, x), false);
 }
 
-/// Statistics over the trailing axes that gamma and beta have.
-template <AnyValue X, AnyValue G, AnyValue B>
-constexpr CommonValue<X, G, B> layer_norm(const X& x,
-                                          const G& gamma,
-                                          const B& beta,
-                                          double eps = 1e-5) {
-  using V = CommonValue<X, G, B>;
-  const NormGeometry g = layer_norm_geometry(x.shape(), gamma.shape().rank(), eps);
-  std::vector<V> in;
-  if (g.is_empty()) {
-    detail::add_parameters("layer_norm", g, V(gamma), V(beta), in);
-    return detail::nothing_normalised(g, V(x), in);
-  }
-  in = detail::norm_inputs(g, V(x));
-  detail::add_parameters("layer_norm", g, V(gamma), V(beta), in);
-  return detail::normalised(g, in, false);
+template <AnyValue V>
+constexpr V layer_norm_values(const V& x, const V& gamma, const V& beta, double eps) {
+  return detail::normalised_with(
+      "layer_norm", layer_norm_geometry(x.shape(), gamma.shape().rank(), eps), x, gamma, beta);
 }
-/// Over the last `axes` axes, without parameters.
 template <AnyValue V>
 constexpr V layer_norm(const V& x, int axes = 1, double eps = 1e-5) {
   const NormGeometry g = layer_norm_geometry(x.shape(), axes, eps);
   return g.is_empty() ? x : detail::normalised(g, detail::norm_inputs(g, x), false);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/pad/call.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/resize/axis_map.hpp>
 #include <fenestra/ops/slice/slice.hpp>
@@ -26,14 +27,6 @@
 
 namespace fenestra {
 
-enum class PadMode {
-  zero,
-  constant,   ///< PadOptions::value
-  reflect,    ///< mirrored at the end cell, which is not repeated: 3 2 | 1 2 3 | 2 1
-  replicate,  ///< the end cell again: 1 1 | 1 2 3 | 3 3
-  circular,   ///< from the other end: 2 3 | 1 2 3 | 1 2
-};
-
 constexpr std::string_view pad_mode_name(PadMode mode) {
   switch (mode) {
     case PadMode::zero: return "zero";
@@ -44,13 +37,6 @@ constexpr std::string_view pad_mode_name(PadMode mode) {
   }
   return "";
 }
-
-struct PadOptions {
-  AxisList axes =
-      {};  ///< the axes the pairs are for; all of x where empty. Negative: from the last
-  PadMode mode = PadMode::zero;
-  double value = 0;  ///< of the cells that mode constant adds
-};
 
 /// A validated padding of a tensor of shape x.
 struct PadGeometry {
@@ -365,8 +351,8 @@ V PadPrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
   return apply(PadAdjointPrimitive{g.linear()}, y_bar);
 }
 
-/// x with cells added: one (low, high) pair per axis of `options.axes`, or per axis of x where none
-/// are named.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options = {}) {
   const PadGeometry g = resolve_pad(x.shape(), padding, options);
@@ -376,8 +362,6 @@ constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOption
   return apply(PadPrimitive{g}, x);
 }
 
-/// The adjoint of pad on x of `shape`: <pad_adjoint(u), x> = <u, pad(x)> for every x, the constant
-/// taken as zero.
 template <AnyValue V>
 constexpr V pad_adjoint(const V& y_bar,
                         const Shape& shape,
@@ -396,5 +380,7 @@ constexpr V pad_adjoint(const V& y_bar,
   }
   return apply(PadAdjointPrimitive{g}, y_bar);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/ops/geometry.hpp>
+#include <fenestra/ops/pool/options.hpp>
 
 #include <string>
 #include <string_view>
@@ -48,20 +49,6 @@ constexpr int pool_rank(const Shape& x, const PerAxis& sizes, int named_rank) {
     return named_rank;
   }
   return sizes.is_scalar() ? x.rank() - 2 : sizes.count;
-}
-
-/// Options of the adaptive pools: bins that divide the input.
-struct AdaptivePoolOptions {
-  PerAxis output_size;
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const AdaptivePoolOptions&,
-                                   const AdaptivePoolOptions&) = default;
-};
-
-/// One bin per axis: the options of a global pool.
-constexpr AdaptivePoolOptions global_pool(Layout layout = Layout::channels_first) {
-  return {.output_size = 1, .layout = layout};
 }
 
 namespace detail {

@@ -12,6 +12,7 @@
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/pool/call.hpp>
 #include <fenestra/ops/pool/reduction.hpp>
 #include <fenestra/ops/pool/spec.hpp>
 #include <fenestra/ops/pool/winners.hpp>
@@ -144,8 +145,8 @@ using SmoothMaxPoolPrimitive = PoolPrimitive<SmoothMaxReduction>;
 
 // --- Max ------------------------------
 
-/// The largest cell of each window, the first of equals; see MaxPoolOptions. `named_rank` fixes the
-/// number of spatial axes, 0 infers it.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V max_pool(const V& x, const MaxPoolOptions& options, int named_rank = 0) {
   return apply(
@@ -153,54 +154,12 @@ constexpr V max_pool(const V& x, const MaxPoolOptions& options, int named_rank =
       {x});
 }
 template <AnyValue V>
-constexpr V max_pool1d(const V& x, const MaxPoolOptions& options) {
-  return max_pool(x, options, 1);
-}
-template <AnyValue V>
-constexpr V max_pool2d(const V& x, const MaxPoolOptions& options) {
-  return max_pool(x, options, 2);
-}
-template <AnyValue V>
-constexpr V max_pool3d(const V& x, const MaxPoolOptions& options) {
-  return max_pool(x, options, 3);
-}
-
-/// The same over bins.
-template <AnyValue V>
 constexpr V adaptive_max_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
   return apply(MaxPoolPrimitive{PoolDirection::forward,
                                 adaptive_max_pool_geometry(x.shape(), options, named_rank)},
                {x});
 }
-template <AnyValue V>
-constexpr V adaptive_max_pool1d(const V& x, const AdaptivePoolOptions& options) {
-  return adaptive_max_pool(x, options, 1);
-}
-template <AnyValue V>
-constexpr V adaptive_max_pool2d(const V& x, const AdaptivePoolOptions& options) {
-  return adaptive_max_pool(x, options, 2);
-}
-template <AnyValue V>
-constexpr V adaptive_max_pool3d(const V& x, const AdaptivePoolOptions& options) {
-  return adaptive_max_pool(x, options, 3);
-}
-
-/// The maximum of each channel; the spatial axes stay, with extent 1.
-template <AnyValue V>
-constexpr V global_max_pool(const V& x, Layout layout = Layout::channels_first) {
-  return adaptive_max_pool(x, global_pool(layout));
-}
-
-/// A pooled value and where each of its elements came from.
-template <AnyValue V>
-struct MaxPoolResult {
-  /// Tensor<Index>, or what stands for it where V has no tensors yet.
-  using Indices =
-      decltype(winner_indices(std::declval<IndicesOf<V>>(), std::declval<PoolGeometry>()));
-
-  V y;
-  Indices indices;  ///< flat over the spatial extents of one sample and channel; -1: no cell won
-};
+}  // namespace generic
 
 namespace detail {
 
@@ -214,6 +173,8 @@ constexpr MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeomet
 }
 
 }  // namespace detail
+
+inline namespace generic {
 
 template <AnyValue V>
 constexpr MaxPoolResult<V> max_pool_with_indices(const V& x,
@@ -231,7 +192,6 @@ constexpr MaxPoolResult<V> adaptive_max_pool_with_indices(const V& x,
 
 // --- Average ------------------------------
 
-/// The mean of each window; see AvgPoolOptions.
 template <AnyValue V>
 constexpr V avg_pool(const V& x, const AvgPoolOptions& options, int named_rank = 0) {
   return apply(
@@ -239,43 +199,13 @@ constexpr V avg_pool(const V& x, const AvgPoolOptions& options, int named_rank =
       {x});
 }
 template <AnyValue V>
-constexpr V avg_pool1d(const V& x, const AvgPoolOptions& options) {
-  return avg_pool(x, options, 1);
-}
-template <AnyValue V>
-constexpr V avg_pool2d(const V& x, const AvgPoolOptions& options) {
-  return avg_pool(x, options, 2);
-}
-template <AnyValue V>
-constexpr V avg_pool3d(const V& x, const AvgPoolOptions& options) {
-  return avg_pool(x, options, 3);
-}
-
-/// The same over bins.
-template <AnyValue V>
 constexpr V adaptive_avg_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
   return apply(AvgPoolPrimitive{PoolDirection::forward,
                                 adaptive_avg_pool_geometry(x.shape(), options, named_rank)},
                {x});
 }
-template <AnyValue V>
-constexpr V adaptive_avg_pool1d(const V& x, const AdaptivePoolOptions& options) {
-  return adaptive_avg_pool(x, options, 1);
-}
-template <AnyValue V>
-constexpr V adaptive_avg_pool2d(const V& x, const AdaptivePoolOptions& options) {
-  return adaptive_avg_pool(x, options, 2);
-}
-template <AnyValue V>
-constexpr V adaptive_avg_pool3d(const V& x, const AdaptivePoolOptions& options) {
-  return adaptive_avg_pool(x, options, 3);
-}
 
-/// The mean of each channel; the spatial axes stay, with extent 1.
-template <AnyValue V>
-constexpr V global_avg_pool(const V& x, Layout layout = Layout::channels_first) {
-  return adaptive_avg_pool(x, global_pool(layout));
-}
+}  // namespace generic
 
 /// The sum over each window (divisor 1), and its adjoint: every cell collects the windows that see
 /// it.
@@ -290,25 +220,16 @@ constexpr V window_spread(const V& y, const PoolGeometry& pool) {
 
 // --- Lp ------------------------------
 
-/// The p-norm of the real cells of each window; see LpPoolOptions.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V lp_pool(const V& x, const LpPoolOptions& options, int named_rank = 0) {
   return apply(
       LpPoolPrimitive{PoolDirection::forward, lp_pool_geometry(x.shape(), options, named_rank)},
       {x});
 }
-template <AnyValue V>
-constexpr V lp_pool1d(const V& x, const LpPoolOptions& options) {
-  return lp_pool(x, options, 1);
-}
-template <AnyValue V>
-constexpr V lp_pool2d(const V& x, const LpPoolOptions& options) {
-  return lp_pool(x, options, 2);
-}
-template <AnyValue V>
-constexpr V lp_pool3d(const V& x, const LpPoolOptions& options) {
-  return lp_pool(x, options, 3);
-}
+
+}  // namespace generic
 
 // --- Smooth max ------------------------------
 
@@ -347,30 +268,32 @@ constexpr V smooth_max_pool_by_channel(const V& x,
 
 }  // namespace detail
 
-/// With a differentiable sharpness, which wins over `options.beta`: a value of rank 0, or of shape
-/// (C,), one for each channel.
-template <AnyValue X, AnyValue B>
-constexpr CommonValue<X, B> smooth_max_pool(const X& x,
-                                            const B& beta,
-                                            SmoothMaxPoolOptions options,
-                                            int named_rank = 0) {
-  using V = CommonValue<X, B>;
+inline namespace generic {
+
+template <AnyValue V>
+constexpr V smooth_max_pool_values(const V& x,
+                                   const V& beta,
+                                   SmoothMaxPoolOptions options,
+                                   int named_rank) {
   if (beta.shape().rank() == 1) {
-    return detail::smooth_max_pool_by_channel(V(x), V(beta), options, named_rank);
+    return detail::smooth_max_pool_by_channel(x, beta, options, named_rank);
   }
   require_shape("smooth_max_pool", "beta", beta, Shape{});
-  // A graph knows no value yet; programs check what they are given.
+  // A graph knows no value but those of constants; programs check what they are given.
   options.beta = 1;
-  if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<B>::has_elements) {
+  if constexpr (std::floating_point<ScalarOf<V>> && ValueTraits<V>::has_elements) {
     if (has_elements(beta)) {
       options.beta = static_cast<double>(bottom(beta)[0]);
     }
+  } else if constexpr (requires { beta.constant(); }) {
+    if (beta.is_constant()) {
+      options.beta = static_cast<double>(beta.constant()[0]);
+    }
   }
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
-  return apply(SmoothMaxPoolPrimitive{PoolDirection::forward, g}, {V(x), V(beta)});
+  return apply(SmoothMaxPoolPrimitive{PoolDirection::forward, g}, {x, beta});
 }
 
-/// (1/beta) log(sum of exp(beta*x)) over each window; see SmoothMaxPoolOptions.
 template <AnyValue V>
 constexpr V smooth_max_pool(const V& x, const SmoothMaxPoolOptions& options, int named_rank = 0) {
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
@@ -378,17 +301,6 @@ constexpr V smooth_max_pool(const V& x, const SmoothMaxPoolOptions& options, int
                {x, scalar_constant<V>(from_double<ScalarOf<V>>(options.beta))});
 }
 
-template <AnyValue V>
-constexpr V smooth_max_pool1d(const V& x, const SmoothMaxPoolOptions& options) {
-  return smooth_max_pool(x, options, 1);
-}
-template <AnyValue V>
-constexpr V smooth_max_pool2d(const V& x, const SmoothMaxPoolOptions& options) {
-  return smooth_max_pool(x, options, 2);
-}
-template <AnyValue V>
-constexpr V smooth_max_pool3d(const V& x, const SmoothMaxPoolOptions& options) {
-  return smooth_max_pool(x, options, 3);
-}
+}  // namespace generic
 
 }  // namespace fenestra

@@ -14,60 +14,6 @@
 
 namespace fenestra {
 
-// --- Options ------------------------------
-
-struct MaxPoolOptions {
-  PerAxis kernel;
-  PerAxis stride = {};  ///< default: the kernel
-  Padding padding = 0;
-  PerAxis dilation = 1;
-  bool ceil_mode = false;
-  PadCells pad_cells = PadCells::ignore;
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const MaxPoolOptions&, const MaxPoolOptions&) = default;
-};
-
-struct AvgPoolOptions {
-  PerAxis kernel;
-  PerAxis stride = {};  ///< default: the kernel
-  Padding padding = 0;
-  PerAxis dilation = 1;
-  bool ceil_mode = false;
-  bool count_include_pad = true;
-  OptionalIndex divisor_override = {};  ///< not zero; wins over `count_include_pad`
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const AvgPoolOptions&, const AvgPoolOptions&) = default;
-};
-
-struct LpPoolOptions {
-  PerAxis kernel;
-  PerAxis stride = {};  ///< default: the kernel
-  Padding padding = 0;
-  PerAxis dilation = 1;
-  bool ceil_mode = false;
-  double p = 2.0;  ///< finite, above 0
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const LpPoolOptions&, const LpPoolOptions&) = default;
-};
-
-struct SmoothMaxPoolOptions {
-  PerAxis kernel;
-  PerAxis stride = {};  ///< default: the kernel
-  Padding padding = 0;
-  PerAxis dilation = 1;
-  bool ceil_mode = false;
-  double beta = 1.0;        ///< finite, not zero; negative gives a smooth minimum
-  bool normalised = false;  ///< subtract log(n)/beta, n the cells counted: a smooth mean of maxima
-  PadCells pad_cells = PadCells::ignore;
-  Layout layout = Layout::channels_first;
-
-  friend constexpr bool operator==(const SmoothMaxPoolOptions&,
-                                   const SmoothMaxPoolOptions&) = default;
-};
-
 // --- Reductions ------------------------------
 
 /// The maps of a pool. At x, the derivative of a pool is a weighted sum over each window: max has

@@ -11,6 +11,7 @@
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
+#include <fenestra/ops/reduce/call.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -23,10 +24,14 @@ namespace fenestra {
 template <KernelScalar T>
 FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to);
 
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V sum_to(const V& x, const Shape& shape);
 template <AnyValue V>
 constexpr V broadcast_to(const V& x, const Shape& shape);
+
+}  // namespace generic
 
 struct SumToPrimitive {
   static constexpr std::string_view name = "sum_to";
@@ -131,7 +136,8 @@ struct BroadcastToPrimitive {
   friend bool operator==(const BroadcastToPrimitive&, const BroadcastToPrimitive&) = default;
 };
 
-/// The sum of x over the axes in which `shape` is 1 or missing.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V sum_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
@@ -146,7 +152,6 @@ constexpr V sum_to(const V& x, const Shape& shape) {
   return apply(SumToPrimitive{x.shape(), shape}, x);
 }
 
-/// x repeated along the axes in which it is 1 or which it lacks.
 template <AnyValue V>
 constexpr V broadcast_to(const V& x, const Shape& shape) {
   if (x.shape() == shape) {
@@ -160,5 +165,7 @@ constexpr V broadcast_to(const V& x, const Shape& shape) {
   }
   return apply(BroadcastToPrimitive{x.shape(), shape}, x);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/reduce/call.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/require.hpp>
@@ -15,33 +16,6 @@
 #include <string>
 
 namespace fenestra {
-
-/// Which axes a reduction runs over; all of them where the list is empty. Negative axes count from
-/// the last.
-struct ReduceOptions {
-  AxisList axes = {};
-  bool keep = false;  ///< reduced axes stay, with extent 1
-
-  friend constexpr bool operator==(const ReduceOptions&, const ReduceOptions&) = default;
-};
-
-/// The same for a variance: the sum of squares is divided by the number of elements less the
-/// correction, 0 for that of the elements themselves, 1 for an unbiased estimate.
-struct VarOptions {
-  AxisList axes = {};
-  bool keep = false;
-  Index correction = 0;
-
-  friend constexpr bool operator==(const VarOptions&, const VarOptions&) = default;
-};
-
-/// Where an extreme is: along one axis, or flat over all of x where none is given.
-struct ArgOptions {
-  OptionalIndex axis = {};
-  bool keep = false;
-
-  friend constexpr bool operator==(const ArgOptions&, const ArgOptions&) = default;
-};
 
 /// `shape` with 1 on the reduced axes, and without them.
 struct ReducedShape {
@@ -81,6 +55,8 @@ constexpr ReducedShape reduced_shape(std::string_view op,
   return result;
 }
 
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V sum(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("sum", x.shape(), options.axes);
@@ -93,6 +69,8 @@ constexpr V mean(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("mean", x.shape(), options.axes);
   return divide_by_count(sum(x, options), to.count);
 }
+
+}  // namespace generic
 
 namespace detail {
 
@@ -108,7 +86,9 @@ constexpr void require_some(std::string_view op, const Shape& x, const ReducedSh
 
 }  // namespace detail
 
-/// The mean square of x less its mean. The means are subtracted first: E(x^2) - E(x)^2 cancels.
+inline namespace generic {
+
+/// The means are subtracted first: E(x^2) - E(x)^2 cancels.
 template <AnyValue V>
 constexpr V var_over(const V& x, const VarOptions& options = {}) {
   const ReducedShape to = reduced_shape("var_over", x.shape(), options.axes);
@@ -129,13 +109,11 @@ constexpr V var_over(const V& x, const VarOptions& options = {}) {
       to.count - options.correction);
 }
 
-/// The square root of `var_over`; where that is 0 the derivative is infinite.
 template <AnyValue V>
 constexpr V std_over(const V& x, const VarOptions& options = {}) {
   return sqrt(var_over(x, options));
 }
 
-/// The greatest element over the axes; the first one wins ties, NaN wins over numbers.
 template <AnyValue V>
 constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("max_over", x.shape(), options.axes);
@@ -144,11 +122,12 @@ constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
   return options.keep ? kept : reshape(kept, to.removed);
 }
 
-/// The least element over the axes; ties and NaN as in `max_over`.
 template <AnyValue V>
 constexpr V min_over(const V& x, const ReduceOptions& options = {}) {
   return neg(max_over(neg(x), options));
 }
+
+}  // namespace generic
 
 namespace detail {
 
@@ -179,8 +158,8 @@ IndicesOf<V> arg_extreme(std::string_view op, const V& x, const ArgOptions& opti
 
 }  // namespace detail
 
-/// Where the greatest element is; ties and NaN as in `max_over`. Integers, which have no
-/// derivative.
+inline namespace generic {
+
 template <AnyValue V>
 IndicesOf<V> argmax(const V& x, const ArgOptions& options = {}) {
   return detail::arg_extreme("argmax", x, options);
@@ -189,5 +168,7 @@ template <AnyValue V>
 IndicesOf<V> argmin(const V& x, const ArgOptions& options = {}) {
   return detail::arg_extreme("argmin", neg(x), options);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -5,6 +5,7 @@
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/ops/geometry.hpp>
 #include <fenestra/ops/require.hpp>
+#include <fenestra/ops/reshape/call.hpp>
 #include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/split.hpp>
 
@@ -12,8 +13,12 @@
 
 namespace fenestra {
 
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V reshape(const V& x, const Shape& shape);
+
+}  // namespace generic
 
 struct ReshapePrimitive {
   static constexpr std::string_view name = "reshape";
@@ -85,7 +90,8 @@ constexpr Shape resolved_reshape(const Shape& x, const Shape& shape) {
   return to;
 }
 
-/// One extent may be -1: it is what the others leave.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V reshape(const V& x, const Shape& shape) {
   const Shape to = resolved_reshape(x.shape(), shape);
@@ -94,6 +100,8 @@ constexpr V reshape(const V& x, const Shape& shape) {
   }
   return apply(ReshapePrimitive{x.shape(), to}, x);
 }
+
+}  // namespace generic
 
 namespace detail {
 
@@ -114,7 +122,8 @@ constexpr int axis_of(std::string_view op, const Shape& x, int axis, int rank) {
 
 }  // namespace detail
 
-/// The axes from `first` to `last` as one; a scalar becomes a vector of one element.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V flatten(const V& x, int first = 0, int last = -1) {
   const Shape& shape = x.shape();
@@ -140,8 +149,6 @@ constexpr V flatten(const V& x, int first = 0, int last = -1) {
   return reshape(x, to);
 }
 
-/// x without the named axes, which have one element each; without all such axes where none is
-/// named.
 template <AnyValue V>
 constexpr V squeeze(const V& x, const AxisList& axes = {}) {
   const Shape& shape = x.shape();
@@ -168,7 +175,6 @@ constexpr V squeeze(const V& x, const AxisList& axes = {}) {
   return reshape(x, to);
 }
 
-/// x with a new axis of one element, at `axis` of the result.
 template <AnyValue V>
 constexpr V unsqueeze(const V& x, int axis) {
   const Shape& shape = x.shape();
@@ -186,5 +192,7 @@ constexpr V unsqueeze(const V& x, int axis) {
   }
   return reshape(x, to);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

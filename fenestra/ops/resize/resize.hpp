@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/resize/call.hpp>
 #include <fenestra/ops/resize/geometry.hpp>
 
 #include <string>
@@ -127,6 +128,8 @@ V ResizePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
   return apply(ResizeAdjointPrimitive{g}, y_bar);
 }
 
+inline namespace generic {
+
 /// On a resolved geometry, for callers that keep one.
 template <AnyValue V>
 constexpr V resize(const V& x, const ResizeGeometry& g) {
@@ -150,15 +153,15 @@ constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
   return apply(ResizeAdjointPrimitive{g}, y_bar);
 }
 
-/// x with its spatial axes resized.
 template <AnyValue V>
 constexpr V resize(const V& x, const ResizeOptions& options) {
   return resize(x, resize_geometry(x.shape(), options));
 }
-/// The adjoint of resize on x of `shape`.
 template <AnyValue V>
 constexpr V resize_adjoint(const V& y_bar, const Shape& shape, const ResizeOptions& options) {
   return resize_adjoint(y_bar, resize_geometry(shape, options));
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

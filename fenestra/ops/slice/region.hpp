@@ -8,6 +8,7 @@
 #include <fenestra/base/error.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/require.hpp>
+#include <fenestra/ops/slice/options.hpp>
 #include <fenestra/tensor/shape.hpp>
 
 #include <span>
@@ -15,17 +16,6 @@
 #include <string_view>
 
 namespace fenestra {
-
-/// `count` cells of one axis: begin, begin + step, ... A negative step runs backwards; a negative
-/// axis counts from the last.
-struct AxisRange {
-  int axis = 0;
-  Index begin = 0;
-  Index count = 0;
-  Index step = 1;
-
-  friend constexpr bool operator==(const AxisRange&, const AxisRange&) = default;
-};
 
 /// One begin, count and step per axis, all cells inside the tensor it was resolved for.
 struct Region {

@@ -9,6 +9,7 @@
 
 #include <fenestra/base/checked.hpp>
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/slice/call.hpp>
 #include <fenestra/ops/slice/region.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -119,7 +120,8 @@ V SlicePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
   return apply(SliceAdjointPrimitive{shape, region}, y_bar);
 }
 
-/// The cells that `ranges` name, at most one range per axis; axes without one stay whole.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V slice(const V& x, std::span<const AxisRange> ranges) {
   const Region region = resolve_region("slice", x.shape(), ranges);
@@ -128,18 +130,7 @@ constexpr V slice(const V& x, std::span<const AxisRange> ranges) {
   }
   return apply(SlicePrimitive{x.shape(), region}, x);
 }
-template <AnyValue V>
-constexpr V slice(const V& x, std::initializer_list<AxisRange> ranges) {
-  return slice(x, std::span<const AxisRange>(ranges.begin(), ranges.size()));
-}
-/// `count` cells of one axis.
-template <AnyValue V>
-constexpr V slice(const V& x, int axis, Index begin, Index count, Index step = 1) {
-  return slice(x, {AxisRange{axis, begin, count, step}});
-}
 
-/// Zeros of `shape` with u in the region that `ranges` name. The adjoint of `slice` on x of that
-/// shape.
 template <AnyValue V>
 constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRange> ranges) {
   const Region region = resolve_region("slice_adjoint", shape, ranges);
@@ -156,22 +147,7 @@ constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRa
   }
   return apply(SliceAdjointPrimitive{shape, region}, u);
 }
-template <AnyValue V>
-constexpr V slice_adjoint(const V& u, const Shape& shape, std::initializer_list<AxisRange> ranges) {
-  return slice_adjoint(u, shape, std::span<const AxisRange>(ranges.begin(), ranges.size()));
-}
 
-/// How an axis is cut: into parts of these sizes, or into `count` equal ones where there are none.
-struct SplitParts {
-  std::vector<Index> sizes;
-  Index count = 0;
-
-  SplitParts(std::vector<Index> of_sizes) : sizes(std::move(of_sizes)) {}
-  SplitParts(std::initializer_list<Index> of_sizes) : sizes(of_sizes) {}
-  SplitParts(std::integral auto equal_parts) : count(static_cast<Index>(equal_parts)) {}
-};
-
-/// x cut along an axis.
 template <AnyValue V>
 std::vector<V> split(const V& x, const SplitParts& parts, int axis = 0) {
   const int at = checked_axis("split", x.shape(), axis);
@@ -212,5 +188,7 @@ std::vector<V> split(const V& x, const SplitParts& parts, int axis = 0) {
   }
   return result;
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -12,6 +12,7 @@
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/ops/softmax/call.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <cmath>
@@ -208,21 +209,19 @@ constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis) {
   return apply(SoftmaxPrimitive{f, x.shape(), axis}, x);
 }
 
-/// exp(x)/sum(exp(x)) along `axis`. A line of -infinity alone gives NaN.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V softmax(const V& x, int axis = -1) {
   return apply_softmax(SoftmaxFunction::softmax, x, resolved_axis("softmax", x.shape(), axis));
 }
 
-/// log(softmax(x)) without the detour.
 template <AnyValue V>
 constexpr V log_softmax(const V& x, int axis = -1) {
   return apply_softmax(
       SoftmaxFunction::log_softmax, x, resolved_axis("log_softmax", x.shape(), axis));
 }
 
-/// log(sum(exp(x))) along `axis`, which is removed unless `keep`. A line of -infinity alone gives
-/// -infinity with zero gradient.
 template <AnyValue V>
 constexpr V logsumexp(const V& x, int axis = -1, bool keep = false) {
   const int at = resolved_axis("logsumexp", x.shape(), axis);
@@ -244,5 +243,7 @@ constexpr V logsumexp(const V& x, int axis = -1, bool keep = false) {
   }
   return reshape(kept, shape);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

@@ -10,6 +10,7 @@
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
+#include <fenestra/ops/sort/call.hpp>
 #include <fenestra/spec/options.hpp>
 #include <fenestra/spec/scalar.hpp>
 
@@ -106,26 +107,6 @@ struct SortPrimitive {
   friend bool operator==(const SortPrimitive&, const SortPrimitive&) = default;
 };
 
-/// Elements in order, and their places along the axis.
-template <AnyValue V>
-struct Sorted {
-  V values;
-  IndicesOf<V> indices;
-};
-
-struct SortOptions {
-  int axis = -1;
-  bool descending = false;
-
-  friend constexpr bool operator==(const SortOptions&, const SortOptions&) = default;
-};
-struct TopkOptions {
-  int axis = -1;
-  bool largest = true;
-
-  friend constexpr bool operator==(const TopkOptions&, const TopkOptions&) = default;
-};
-
 namespace detail {
 
 constexpr SortPrimitive resolve_sort(
@@ -157,7 +138,8 @@ Sorted<V> sorted(const SortPrimitive& primitive, const V& x) {
 
 }  // namespace detail
 
-/// x in order along an axis; ascending unless the options say else.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V sort(const V& x, const SortOptions& options = {}) {
   return apply(detail::resolve_sort("sort", x.shape(), options.axis, {}, options.descending), x);
@@ -168,11 +150,12 @@ Sorted<V> sort_with_indices(const V& x, const SortOptions& options = {}) {
       detail::resolve_sort("sort", x.shape(), options.axis, {}, options.descending), x);
 }
 
-/// The `count` largest (or least) elements along an axis, the first one first, and their places.
 template <AnyValue V>
 Sorted<V> topk(const V& x, Index count, const TopkOptions& options = {}) {
   return detail::sorted(
       detail::resolve_sort("topk", x.shape(), options.axis, count, options.largest), x);
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

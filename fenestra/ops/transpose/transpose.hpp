@@ -2,12 +2,12 @@
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/transpose/call.hpp>
 #include <fenestra/ops/transpose/evaluate.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <array>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -85,7 +85,8 @@ constexpr Shape resolve_order(const Shape& shape, std::span<const int> order) {
   return resolved;
 }
 
-/// Axis `i` of the result is axis `order[i]` of x. Negative axes count from the last.
+inline namespace generic {
+
 template <AnyValue V>
 constexpr V transpose(const V& x, std::span<const int> order) {
   const Shape resolved = resolve_order(x.shape(), order);
@@ -95,12 +96,7 @@ constexpr V transpose(const V& x, std::span<const int> order) {
   }
   return moves ? apply(TransposePrimitive{resolved}, x) : x;
 }
-template <AnyValue V>
-constexpr V transpose(const V& x, std::initializer_list<int> order) {
-  return transpose(x, std::span<const int>(order.begin(), order.size()));
-}
 
-/// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch.
 template <AnyValue V>
 constexpr V transpose(const V& x) {
   const int rank = x.shape().rank();
@@ -116,7 +112,9 @@ constexpr V transpose(const V& x) {
   }
   order.push_back(rank - 1);
   order.push_back(rank - 2);
-  return transpose(x, order);
+  return transpose(x, std::span<const int>(order));
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

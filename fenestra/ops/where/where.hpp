@@ -9,6 +9,7 @@
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/where/call.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <optional>
@@ -20,9 +21,6 @@ namespace fenestra {
 template <KernelScalar T>
 FENESTRA_API void where_kernel(
     const T* mask, const T* a, const T* b, T* out, const BroadcastLoop<3>& loop);
-
-template <AnyValue M, AnyValue A, AnyValue B>
-constexpr CommonValue<M, A, B> where(const M& mask, const A& a, const B& b);
 
 struct WherePrimitive {
   static constexpr std::string_view name = "where";
@@ -91,13 +89,15 @@ struct WherePrimitive {
   friend bool operator==(const WherePrimitive&, const WherePrimitive&) = default;
 };
 
-/// a where the mask is not 0, b where it is.
-template <AnyValue M, AnyValue A, AnyValue B>
-constexpr CommonValue<M, A, B> where(const M& mask, const A& a, const B& b) {
-  using V = CommonValue<M, A, B>;
+inline namespace generic {
+
+template <AnyValue V>
+constexpr V where_values(const V& mask, const V& a, const V& b) {
   const Shape shape =
       broadcast_shape("where", broadcast_shape("where", a.shape(), b.shape()), mask.shape());
-  return apply(WherePrimitive{mask.shape(), a.shape(), b.shape(), shape}, {V(mask), V(a), V(b)});
+  return apply(WherePrimitive{mask.shape(), a.shape(), b.shape(), shape}, {mask, a, b});
 }
+
+}  // namespace generic
 
 }  // namespace fenestra

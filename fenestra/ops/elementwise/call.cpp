@@ -1,0 +1,27 @@
+// The elementwise functions: what call.hpp declares, compiled for float and double.
+#include <fenestra/ops/compile_calls.hpp>
+#include <fenestra/ops/elementwise/elementwise.hpp>
+
+namespace fenestra {
+
+void throw_clip_bounds(double least, double largest) {
+  throw Error("clip",
+              {.code = ErrorCode::invalid_extent, .argument = Argument::none},
+              "clip: least = " + std::to_string(least) + ", largest = " + std::to_string(largest) +
+                  "\n  fix: least <= largest, neither a NaN");
+}
+
+template <CompiledValue V>
+V unary(const UnaryCall& call, const V& x) {
+  return generic::unary(call, x);
+}
+template <CompiledValue V>
+V binary_values(BinaryFunction f, const V& a, const V& b) {
+  return generic::binary_values(f, a, b);
+}
+#define FENESTRA_ELEMENTWISE_CALLS(V)                        \
+  template FENESTRA_API V unary(const UnaryCall&, const V&); \
+  template FENESTRA_API V binary_values(BinaryFunction, const V&, const V&);
+FENESTRA_FOR_COMPILED_VALUES(FENESTRA_ELEMENTWISE_CALLS)
+
+}  // namespace fenestra

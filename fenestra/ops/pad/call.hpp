@@ -1,0 +1,39 @@
+// Padding, for those who call it; derivatives and other scalars: pad.hpp.
+#pragma once
+
+#include <fenestra/base/export.hpp>
+#include <fenestra/engine/value.hpp>
+#include <fenestra/spec/options.hpp>
+
+#include <vector>
+
+namespace fenestra {
+
+enum class PadMode {
+  zero,
+  constant,   ///< PadOptions::value
+  reflect,    ///< mirrored at the end cell, which is not repeated: 3 2 | 1 2 3 | 2 1
+  replicate,  ///< the end cell again: 1 1 | 1 2 3 | 3 3
+  circular,   ///< from the other end: 2 3 | 1 2 3 | 1 2
+};
+
+struct PadOptions {
+  AxisList axes =
+      {};  ///< the axes the pairs are for; all of x where empty. Negative: from the last
+  PadMode mode = PadMode::zero;
+  double value = 0;  ///< of the cells that mode constant adds
+};
+
+/// x with cells added: one (low, high) pair per axis of `options.axes`, or per axis of x where none
+/// are named.
+template <CompiledValue V>
+FENESTRA_API V pad(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options = {});
+/// The adjoint of pad on x of `shape`: <pad_adjoint(u), x> = <u, pad(x)> for every x, the constant
+/// taken as zero.
+template <CompiledValue V>
+FENESTRA_API V pad_adjoint(const V& y_bar,
+                           const Shape& shape,
+                           const std::vector<LowHigh>& padding,
+                           const PadOptions& options = {});
+
+}  // namespace fenestra

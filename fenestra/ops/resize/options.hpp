@@ -1,0 +1,55 @@
+// Options of resizing.
+#pragma once
+
+#include <fenestra/base/error.hpp>
+#include <fenestra/spec/options.hpp>
+#include <fenestra/tensor/layout.hpp>
+
+#include <concepts>
+#include <initializer_list>
+
+namespace fenestra {
+
+enum class ResizeMode {
+  nearest,   ///< the cell floor(o * in/out)
+  bilinear,  ///< linear interpolation along every spatial axis: linear, bilinear, trilinear, ...
+};
+
+/// One factor for all spatial axes, or one per axis: `.scale = 2`, `.scale = {2, 1.5}`.
+struct ResizeScale {
+  double values[kMaxSpatialRank] = {};
+  int count = -1;  ///< 0: `values[0]` holds for every axis; -1: not given
+
+  constexpr ResizeScale() = default;
+  template <class Number>
+    requires std::integral<Number> || std::floating_point<Number>
+  constexpr ResizeScale(Number factor) : values{static_cast<double>(factor)}, count(0) {}
+  constexpr ResizeScale(std::initializer_list<double> list) {
+    for (const double factor : list) {
+      push_back(factor);
+    }
+  }
+  constexpr void push_back(double factor) {
+    if (count == kMaxSpatialRank) {
+      throw Error(ErrorCode::rank_mismatch, "a per-axis option has at most 8 values");
+    }
+    count = count < 0 ? 1 : count + 1;
+    values[count - 1] = factor;
+  }
+
+  constexpr bool is_given() const { return count >= 0; }
+  /// Values that were listed; 0 where one holds for every axis.
+  constexpr int listed() const { return count > 0 ? count : 0; }
+  constexpr double operator[](int axis) const { return count > 0 ? values[axis] : values[0]; }
+};
+
+/// The output's spatial extents, or the factors they come from; exactly one of the two.
+struct ResizeOptions {
+  PerAxis size = {};
+  ResizeScale scale = {};
+  ResizeMode mode = ResizeMode::nearest;
+  bool align_corners = false;  ///< bilinear only: first and last cells of x and y coincide
+  Layout layout = Layout::channels_first;
+};
+
+}  // namespace fenestra
