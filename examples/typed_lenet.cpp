@@ -6,7 +6,7 @@
 // expect: "got 400, needed 256"
 // expect: "x = (8, 400)"
 // expect: "w = (120, 256)"
-#include <fenestra/fenestra.hpp>
+#include <fenestra/typed.hpp>
 
 #include <cstdio>
 

@@ -1,6 +1,7 @@
-// Everything a user of the library calls: tensors, tapes, operators, transforms, programs, types.
-// Files, training and the specification have headers of their own: fenestra/io/, fenestra/nn/,
-// fenestra/ops/*/spec.hpp.
+// Everything a user of the library calls on float and double: tensors, tapes, operators,
+// transforms, programs. What more programs ask for has headers of its own: fenestra/rules.hpp
+// (other scalars), fenestra/typed.hpp (shapes as types), fenestra/io/, fenestra/nn/, and the
+// specification, fenestra/ops/*/spec.hpp.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -12,12 +13,9 @@
 #include <fenestra/engine/gradcheck.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/engine/transforms.hpp>
-#include <fenestra/engine/typed_transforms.hpp>
 #include <fenestra/engine/value.hpp>
 #include <fenestra/engine/vmap.hpp>
 #include <fenestra/nn/compile_step.hpp>
-#include <fenestra/ops/all.hpp>
-#include <fenestra/ops/matmul/einsum.hpp>
-#include <fenestra/ops/typed_all.hpp>
+#include <fenestra/ops/calls.hpp>
 #include <fenestra/tensor/tensor.hpp>
 #include <fenestra/tensor/transform.hpp>

@@ -6,7 +6,7 @@
 #include <fenestra/engine/compile.hpp>
 #include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/program.hpp>
-#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
 
 #include <cmath>
 #include <string>

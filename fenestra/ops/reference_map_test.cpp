@@ -1,7 +1,6 @@
 // One test for every row of docs/reference-map.md: what the reference pages name, computed here, on
 // numbers small enough to check by hand. Single samples channels first for TorchLean, NHWC for
 // Nabla. Values are rational and compared as equalities; smooth pools are compared as enclosures.
-#include <fenestra/fenestra.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/conv_transpose/spec.hpp>
 #include <fenestra/ops/pool/spec.hpp>
@@ -10,6 +9,7 @@
 #include <fenestra/spec/interval.hpp>
 #include <fenestra/spec/rational.hpp>
 #include <fenestra/tensor/transform.hpp>
+#include <fenestra/typed.hpp>
 
 #include <gtest/gtest.h>
 
