@@ -50,13 +50,13 @@ bench-build:  # the bench alone, not run
 install: build  ## install into PREFIX (/usr/local), below DESTDIR if given
 	cmake --install $(BUILD) --prefix "$(PREFIX)"
 
+# With the fuzzers' build, which watches the same things: one library to compile for all three.
 asan:  ## every test under the address and undefined-behaviour sanitizers
-	@scripts/install-packages
-	cmake --preset asan-ubsan
-	cmake --build --preset asan-ubsan
-	ctest --preset asan-ubsan
+	@scripts/install-packages fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz
+	ctest --preset fuzz $(CTEST_FLAGS)
 
-# With the fuzzers' build, which watches the same things: one library to compile for both.
 asan-quick:  ## the same for kernels, files and Python only
 	@scripts/install-packages fuzz
 	cmake --preset fuzz

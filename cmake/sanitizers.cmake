@@ -2,7 +2,7 @@
 # may take, under one ten times as many.
 #
 # FENESTRA_KERNEL_OPTIONS: of the sanitizers in the library. The check that no pointer wraps around is the
-# one that makes clang slow on kernels, half as long again and more; `make asan`, with gcc, has it.
+# one that makes clang slow on kernels, half as long again and more.
 #
 # FENESTRA_PYTHON_ENVIRONMENT: what an interpreter that nobody instrumented needs in order to load a module
 # that was: the runtime before all else, the C++ runtime right behind it (exceptions are intercepted), and
