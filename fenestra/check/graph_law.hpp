@@ -6,8 +6,8 @@
 #pragma once
 
 #include <fenestra/engine/compile.hpp>
-#include <fenestra/graph/differentiate.hpp>
-#include <fenestra/graph/program.hpp>
+#include <fenestra/engine/differentiate.hpp>
+#include <fenestra/engine/program.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 
 #include <cstring>

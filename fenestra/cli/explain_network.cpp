@@ -1,6 +1,6 @@
 // Tracing a model of layers into a graph, with the names of its parameters.
 #include <fenestra/cli/explain_network.hpp>
-#include <fenestra/graph/differentiate.hpp>
+#include <fenestra/engine/differentiate.hpp>
 #include <fenestra/graph/var.hpp>
 #include <fenestra/nn/pass.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <fenestra/cli/command.hpp>
 #include <fenestra/cli/network.hpp>
-#include <fenestra/graph/program.hpp>
+#include <fenestra/engine/program.hpp>
 #include <fenestra/nn/losses.hpp>
 
 #include <optional>

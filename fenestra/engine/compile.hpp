@@ -10,9 +10,9 @@
 // value or a tree of values.
 #pragma once
 
+#include <fenestra/engine/program.hpp>
 #include <fenestra/engine/tree.hpp>
 #include <fenestra/engine/value.hpp>
-#include <fenestra/graph/program.hpp>
 #include <fenestra/graph/var.hpp>
 
 #include <string>

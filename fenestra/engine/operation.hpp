@@ -1,5 +1,5 @@
-// Primitives as operations of a graph: what passes ask, and derivative rules, which are the
-// primitive's own, called on values whose nodes they append. The one place that knows both sides.
+// Primitives as operations of a graph: what passes ask. Rules are the primitive's own, called on
+// values whose nodes they append. The one place that knows both sides.
 #pragma once
 
 #include <fenestra/engine/primitive.hpp>
@@ -106,28 +106,6 @@ class OperationOn final : public Operation {
   Index multiply_adds() const override { return primitive_->multiply_adds(); }
   std::unique_ptr<const Kernel> prepare() const override { return primitive_->prepare(); }
 
-  void vjp(const std::shared_ptr<Graph>& graph,
-           NodeId node,
-           NodeId y_bar,
-           const std::vector<bool>& needed,
-           std::vector<NodeId>& bars) const override {
-    const Appending<T> to(graph);
-    std::vector<std::optional<V>> found(needed.size());
-    primitive_->vjp(to.saved(node), to.value(y_bar), needed, found);
-    for (std::size_t i = 0; i < needed.size(); ++i) {
-      bars[i] = to.node(found[i]);
-    }
-  }
-  NodeId jvp(const std::shared_ptr<Graph>& graph,
-             NodeId node,
-             const std::vector<NodeId>& dots) const override {
-    const Appending<T> to(graph);
-    std::vector<std::optional<V>> values;
-    for (const NodeId dot : dots) {
-      values.push_back(to.optional_value(dot));
-    }
-    return to.node(primitive_->jvp(to.saved(node), values));
-  }
   NodeId folded(const std::shared_ptr<Graph>& graph, NodeId node, NodeId source) const override {
     const Appending<T> to(graph);
     const std::optional<ChannelMap<V>> map = primitive_->channel_map(to.saved(node));
@@ -145,10 +123,6 @@ class OperationOn final : public Operation {
                 NodeId shift) const override {
     const Appending<T> to(graph);
     return to.node(primitive_->scaled(to.saved(node), to.value(scale), to.value(shift)));
-  }
-  NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const override {
-    const Appending<T> to(graph);
-    return to.node(add(to.value(a), to.value(b)));
   }
 
  private:
@@ -176,15 +150,6 @@ class DataOperationOf final : public Operation {
   std::unique_ptr<const Kernel> prepare() const override {
     return std::unique_ptr<const Kernel>(new DataKernel(map_));
   }
-  void vjp(const std::shared_ptr<Graph>&,
-           NodeId,
-           NodeId,
-           const std::vector<bool>&,
-           std::vector<NodeId>&) const override {}
-  NodeId jvp(const std::shared_ptr<Graph>&, NodeId, const std::vector<NodeId>&) const override {
-    return kNoNode;
-  }
-  NodeId sum(const std::shared_ptr<Graph>&, NodeId, NodeId) const override { return kNoNode; }
 
  private:
   class DataKernel final : public Kernel {

@@ -1,7 +1,7 @@
 // Groups: how they are found, what the verifier refuses, and that pieces have the bits of the
 // whole.
+#include <fenestra/engine/differentiate.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
-#include <fenestra/graph/differentiate.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>

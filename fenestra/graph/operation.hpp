@@ -1,5 +1,6 @@
 // What a graph asks of an operation. Passes, printer, planner and executor ask these questions and
-// never an operation's name; the operators themselves are one layer up.
+// never an operation's name; the operators themselves, and how they are differentiated, are one
+// layer up.
 //
 // An operation is immutable and belongs to one scalar type. Its kernel is the same with everything
 // decided: which candidate runs, with which tables. Both may be shared between threads.
@@ -133,17 +134,6 @@ class FENESTRA_API Operation {
 
   virtual std::unique_ptr<const Kernel> prepare() const = 0;
 
-  /// Appends to `graph` what pulls the cotangent `y_bar` of `node` back, and puts the cotangent of
-  /// every input i with `needed[i]` into `bars[i]`, or leaves kNoNode for zero.
-  virtual void vjp(const std::shared_ptr<Graph>& graph,
-                   NodeId node,
-                   NodeId y_bar,
-                   const std::vector<bool>& needed,
-                   std::vector<NodeId>& bars) const = 0;
-  /// Appends the tangent of `node`; dots[i] is that of input i, kNoNode for zero, as is the result.
-  virtual NodeId jvp(const std::shared_ptr<Graph>& graph,
-                     NodeId node,
-                     const std::vector<NodeId>& dots) const = 0;
   /// For an operation that scales and shifts each channel of what `source` computes: appends a node
   /// that does so at no cost of its own, by asking the source to; kNoNode where it cannot.
   virtual NodeId folded(const std::shared_ptr<Graph>&, NodeId, NodeId) const { return kNoNode; }
@@ -152,8 +142,6 @@ class FENESTRA_API Operation {
   virtual NodeId scaled(const std::shared_ptr<Graph>&, NodeId, NodeId, NodeId) const {
     return kNoNode;
   }
-  /// Appends a + b, both of one shape: how cotangents of one node meet.
-  virtual NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const = 0;
 };
 
 }  // namespace fenestra::graph

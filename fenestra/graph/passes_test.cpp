@@ -1,5 +1,5 @@
 // The graph, its verifier and its passes: prints before and after.
-#include <fenestra/graph/differentiate.hpp>
+#include <fenestra/engine/differentiate.hpp>
 #include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>

@@ -1,6 +1,6 @@
 // Graphs of many nodes: the time to compile them grows as they do, memory is packed as if one by
 // one, and nothing descends as deep as a graph is long.
-#include <fenestra/graph/differentiate.hpp>
+#include <fenestra/engine/differentiate.hpp>
 #include <fenestra/graph/packing.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>

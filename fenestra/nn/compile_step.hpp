@@ -4,8 +4,8 @@
 
 #include <fenestra/base/error.hpp>
 #include <fenestra/engine/compile.hpp>
-#include <fenestra/graph/differentiate.hpp>
-#include <fenestra/graph/program.hpp>
+#include <fenestra/engine/differentiate.hpp>
+#include <fenestra/engine/program.hpp>
 #include <fenestra/ops/elementwise/call.hpp>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // Slabs: the stages of a rank, and the rows that pass between ranks; see slabs.hpp.
-#include <fenestra/graph/program.hpp>
+#include <fenestra/engine/program.hpp>
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/nn/slabs.hpp>
 #include <fenestra/nn/tile_graph.hpp>

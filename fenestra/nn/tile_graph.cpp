@@ -41,21 +41,6 @@ class OnKernel final : public Operation {
     const kernels::ForcedKernel forced(kernel_, kernels::IfRefused::run);
     return tile_->prepare();
   }
-  void vjp(const std::shared_ptr<graph::Graph>& graph,
-           NodeId node,
-           NodeId y_bar,
-           const std::vector<bool>& needed,
-           std::vector<NodeId>& bars) const override {
-    tile_->vjp(graph, node, y_bar, needed, bars);
-  }
-  NodeId jvp(const std::shared_ptr<graph::Graph>& graph,
-             NodeId node,
-             const std::vector<NodeId>& dots) const override {
-    return tile_->jvp(graph, node, dots);
-  }
-  NodeId sum(const std::shared_ptr<graph::Graph>& graph, NodeId a, NodeId b) const override {
-    return tile_->sum(graph, a, b);
-  }
 
  private:
   std::shared_ptr<const Operation> tile_;

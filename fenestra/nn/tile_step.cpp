@@ -45,23 +45,6 @@ class OfLeaf final : public graph::Operation {
     assert(false && "of_leaf runs nowhere");
     return nullptr;
   }
-  void vjp(const std::shared_ptr<graph::Graph>&,
-           NodeId,
-           NodeId,
-           const std::vector<bool>&,
-           std::vector<NodeId>&) const override {
-    assert(false && "of_leaf has no derivative");
-  }
-  NodeId jvp(const std::shared_ptr<graph::Graph>&,
-             NodeId,
-             const std::vector<NodeId>&) const override {
-    assert(false && "of_leaf has no derivative");
-    return graph::kNoNode;
-  }
-  NodeId sum(const std::shared_ptr<graph::Graph>&, NodeId, NodeId) const override {
-    assert(false && "of_leaf has no derivative");
-    return graph::kNoNode;
-  }
 
  private:
   std::shared_ptr<const Function> function_;

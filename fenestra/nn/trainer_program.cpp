@@ -1,6 +1,6 @@
 // Tracing and running the programs of a trainer, and the step without one.
+#include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/tape.hpp>
-#include <fenestra/graph/differentiate.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // eagerly. Not installed; the inside of trainer_core.hpp.
 #pragma once
 
-#include <fenestra/graph/program.hpp>
+#include <fenestra/engine/program.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 
 #include <functional>

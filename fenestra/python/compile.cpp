@@ -1,7 +1,7 @@
 // What fenestra.compile is made of: a trace, in which a Python function is called with values of a
 // graph, and the program that comes of it. Which argument is what is written in Python
 // (python/fenestra/compiling.py).
-#include <fenestra/graph/program.hpp>
+#include <fenestra/engine/program.hpp>
 #include <fenestra/python/convert.hpp>
 #include <fenestra/python/module.hpp>
 #include <fenestra/python/object.hpp>

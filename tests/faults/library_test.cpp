@@ -1,9 +1,9 @@
 // What is larger than one operator: tensors, tapes, transforms, programs, optimisers, files. Where
 // state outlives a call that failed, it is what the contract says.
 #include <fenestra/engine/compile.hpp>
+#include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/vmap.hpp>
 #include <fenestra/fenestra.hpp>
-#include <fenestra/graph/differentiate.hpp>
 #include <fenestra/io/idx.hpp>
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>

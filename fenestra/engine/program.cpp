@@ -1,11 +1,11 @@
 // Compiling, binding and running.
 #include <fenestra/base/memory.hpp>
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/engine/differentiate.hpp>
+#include <fenestra/engine/execution.hpp>
+#include <fenestra/engine/program.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
-#include <fenestra/graph/differentiate.hpp>
-#include <fenestra/graph/execution.hpp>
 #include <fenestra/graph/fold.hpp>
-#include <fenestra/graph/program.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>

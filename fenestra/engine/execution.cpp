@@ -1,6 +1,6 @@
 // Binding pointers and running kernels: for all samples at once, or piece by piece.
 #include <fenestra/base/parallel.hpp>
-#include <fenestra/graph/execution.hpp>
+#include <fenestra/engine/execution.hpp>
 
 #include <chrono>
 #include <cstring>

@@ -2,8 +2,8 @@
 // installed.
 #pragma once
 
+#include <fenestra/engine/program.hpp>
 #include <fenestra/graph/plan.hpp>
-#include <fenestra/graph/program.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cstddef>

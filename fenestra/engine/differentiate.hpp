@@ -1,5 +1,5 @@
-// Derivatives as passes: Graph -> Graph, by asking every operation for its own rules. Applying a
-// pass to its result gives higher orders, in any mixture.
+// Derivatives as passes: Graph -> Graph, by the rules of the primitives that its operations are,
+// called on the nodes as values. Applying a pass to its result gives higher orders, in any mixture.
 #pragma once
 
 #include <fenestra/base/export.hpp>

@@ -1,8 +1,11 @@
 // The two sweeps. The reverse one visits nodes and adds cotangents in the order in which a tape
 // would, so that compiled gradients have the bits of eager ones.
-#include <fenestra/graph/differentiate.hpp>
+#include <fenestra/engine/differentiate.hpp>
+#include <fenestra/engine/operation.hpp>
+#include <fenestra/engine/rules.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -42,6 +45,59 @@ std::vector<bool> dependents(const Graph& graph, std::span<const NodeId> wrt) {
   return depends;
 }
 
+/// The primitive that an operation is: passes of the planner alone append others, and nobody
+/// differentiates what they made.
+template <class T>
+const Primitive<T>& primitive_of(const Operation& operation) {
+  return dynamic_cast<const OperationOn<T>&>(operation).primitive();
+}
+
+/// Calls `rule` with an Appending of the scalar of `type`.
+template <class Rule>
+auto on_values(const std::shared_ptr<Graph>& graph, DataType type, const Rule& rule) {
+  return type == DataType::f32 ? rule(Appending<float>(graph)) : rule(Appending<double>(graph));
+}
+
+/// Appends what pulls the cotangent `y_bar` of `node` back, and puts the cotangent of every input i
+/// with `needed[i]` into `bars[i]`, or leaves kNoNode for zero.
+void pull_back(const std::shared_ptr<Graph>& graph,
+               NodeId node,
+               NodeId y_bar,
+               const std::vector<bool>& needed,
+               std::vector<NodeId>& bars) {
+  on_values(graph, graph->node(node).type, [&]<class T>(const Appending<T>& to) {
+    std::vector<std::optional<fenestra::Value<T>>> found(needed.size());
+    const std::shared_ptr<const Operation> operation = graph->node(node).operation;
+    primitive_of<T>(*operation).vjp(to.saved(node), to.value(y_bar), needed, found);
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      bars[i] = to.node(found[i]);
+    }
+  });
+}
+
+/// Appends the tangent of `node`; dots[i] is that of input i, kNoNode for zero, as is the result.
+NodeId push_forward(const std::shared_ptr<Graph>& graph,
+                    NodeId node,
+                    const std::vector<NodeId>& dots) {
+  return on_values(graph, graph->node(node).type, [&]<class T>(const Appending<T>& to) {
+    std::vector<std::optional<fenestra::Value<T>>> values;
+    for (const NodeId dot : dots) {
+      values.push_back(to.optional_value(dot));
+    }
+    const std::shared_ptr<const Operation> operation = graph->node(node).operation;
+    return to.node(primitive_of<T>(*operation).jvp(to.saved(node), values));
+  });
+}
+
+/// Appends a + b, both of one shape: how cotangents of one node are added.
+NodeId add_cotangents(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) {
+  return on_values(graph, graph->node(a).type, [&]<class T>(const Appending<T>& to) {
+    fenestra::Value<T> sum = to.value(a);
+    accumulate(sum, to.value(b));
+    return to.node(sum);
+  });
+}
+
 std::string name_of(const Graph& graph, NodeId id) {
   const std::string& name = graph.node(id).name;
   return name.empty() ? std::to_string(id) : name;
@@ -70,9 +126,9 @@ Graph reverse(const Graph& graph,
   const NodeId original = graph.size();
   const auto result = std::make_shared<Graph>(graph);
   std::vector<NodeId> bars(static_cast<std::size_t>(original), kNoNode);
-  const auto add = [&](NodeId to, NodeId term, const Operation& by) {
+  const auto add = [&](NodeId to, NodeId term) {
     NodeId& bar = bars[static_cast<std::size_t>(to)];
-    bar = bar == kNoNode ? term : by.sum(result, bar, term);
+    bar = bar == kNoNode ? term : add_cotangents(result, bar, term);
   };
   for (const std::size_t at : outputs) {
     const Output& output = graph.outputs()[at];
@@ -86,18 +142,7 @@ Graph reverse(const Graph& graph,
     const NodeId y_bar = seed == Seed::one
                              ? add_filled(*result, node.type, node.shape, 1)
                              : result->add_input(node.type, node.shape, output.name + "_bar");
-    // An output without an operation that depends on something is one of `wrt` itself.
-    NodeId& bar = bars[static_cast<std::size_t>(output.node)];
-    if (bar != kNoNode && !node.operation) {
-      throw Error(ErrorCode::foreign_variable,
-                  "reverse: input %" + std::to_string(output.node) +
-                      " is two outputs at once\n  fix: differentiate one of them");
-    }
-    if (bar == kNoNode) {
-      bar = y_bar;
-    } else {
-      add(output.node, y_bar, *node.operation);
-    }
+    add(output.node, y_bar);
   }
   for (NodeId id = original - 1; id >= 0; --id) {
     const NodeId y_bar = bars[static_cast<std::size_t>(id)];
@@ -116,10 +161,10 @@ Graph reverse(const Graph& graph,
       continue;
     }
     std::vector<NodeId> parts(node.in.size(), kNoNode);
-    node.operation->vjp(result, id, y_bar, needed, parts);
+    pull_back(result, id, y_bar, needed, parts);
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       if (needed[i] && parts[i] != kNoNode) {
-        add(node.in[i], parts[i], *node.operation);
+        add(node.in[i], parts[i]);
       }
     }
   }
@@ -155,7 +200,7 @@ Graph forward(const Graph& graph, std::span<const NodeId> wrt) {
       moves = moves || in.back() != kNoNode;
     }
     if (moves) {
-      dot = node.operation->jvp(result, id, in);
+      dot = push_forward(result, id, in);
     }
   }
   for (const Output& output : graph.outputs()) {
