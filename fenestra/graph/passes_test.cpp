@@ -127,6 +127,22 @@ TEST(Graph, ReverseAppendsOnlyNeededGradients) {
             "output \"w_bar\" = %8\n");
 }
 
+TEST(Differentiate, AddsTheCotangentsOfAnInputThatIsTwoOutputs) {
+  Builder<double> builder;
+  const auto x = builder.input({2}, "x");
+  builder.output(x, "y");
+  builder.output(x, "z");
+  const std::vector<std::size_t> both{0, 1};
+  const Program<double> program(
+      reverse(builder.graph(), both, differentiable(builder.graph()), Seed::input));
+  Context<double> context(program);
+  const auto results = program.run(context,
+                                   Tensor<double>(Shape{2}, 1.0),
+                                   Tensor<double>(Shape{2}, 3.0),
+                                   Tensor<double>(Shape{2}, 4.0));
+  EXPECT_EQ(results.at(2), Tensor<double>(Shape{2}, 7.0));
+}
+
 TEST(Graph, ForwardTakesATangentPerInput) {
   Builder<double> builder;
   const auto x = builder.input({3}, "x");

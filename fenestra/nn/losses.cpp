@@ -1,9 +1,10 @@
 // Losses, composed of operators, for float and double.
 #include <fenestra/nn/losses.hpp>
 #include <fenestra/nn/words.hpp>
-#include <fenestra/ops/reduce/reduce.hpp>
+#include <fenestra/ops/loss/loss.hpp>
+#include <fenestra/ops/reduce/call.hpp>
 #include <fenestra/ops/reduce/select.hpp>
-#include <fenestra/ops/softmax/softmax.hpp>
+#include <fenestra/ops/softmax/call.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/engine/value.hpp>
-#include <fenestra/ops/loss/loss.hpp>
+#include <fenestra/ops/loss/call.hpp>
 
 #include <optional>
 #include <string>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <fenestra/nn/tile_graph.hpp>
-#include <fenestra/ops/reshape/reshape.hpp>
-#include <fenestra/ops/slice/slice.hpp>
+#include <fenestra/ops/reshape/call.hpp>
+#include <fenestra/ops/slice/call.hpp>
 
 #include <memory>
 #include <span>

@@ -1,7 +1,7 @@
 // Activations.
 #include <fenestra/nn/layers/activation.hpp>
 #include <fenestra/nn/layers/fields.hpp>
-#include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
 
 #include <limits>
 #include <utility>

@@ -2,10 +2,10 @@
 #include <fenestra/nn/layers/activation.hpp>
 #include <fenestra/nn/layers/combine.hpp>
 #include <fenestra/nn/layers/fields.hpp>
-#include <fenestra/ops/concat/concat.hpp>
-#include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/pool/pool.hpp>
-#include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/ops/concat/call.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
+#include <fenestra/ops/pool/call.hpp>
+#include <fenestra/ops/reshape/call.hpp>
 
 #include <string>
 #include <utility>

@@ -2,9 +2,9 @@
 #include <fenestra/nn/initialise.hpp>
 #include <fenestra/nn/layers/conv.hpp>
 #include <fenestra/nn/layers/fields.hpp>
-#include <fenestra/ops/conv/conv.hpp>
-#include <fenestra/ops/conv_transpose/conv_transpose.hpp>
-#include <fenestra/ops/matmul/matmul.hpp>
+#include <fenestra/ops/conv/call.hpp>
+#include <fenestra/ops/conv_transpose/call.hpp>
+#include <fenestra/ops/matmul/call.hpp>
 #include <fenestra/spec/window.hpp>
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // Normalisation layers.
 #include <fenestra/nn/layers/fields.hpp>
 #include <fenestra/nn/layers/norm.hpp>
-#include <fenestra/ops/normalise/normalise.hpp>
-#include <fenestra/ops/transpose/transpose.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
+#include <fenestra/ops/normalise/call.hpp>
+#include <fenestra/ops/transpose/call.hpp>
 
 #include <string>
 #include <utility>

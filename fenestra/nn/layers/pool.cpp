@@ -1,7 +1,7 @@
 // Pooling layers.
 #include <fenestra/nn/layers/fields.hpp>
 #include <fenestra/nn/layers/pool.hpp>
-#include <fenestra/ops/pool/pool.hpp>
+#include <fenestra/ops/pool/call.hpp>
 #include <fenestra/spec/window.hpp>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Layers that move or drop numbers.
 #include <fenestra/nn/layers/fields.hpp>
 #include <fenestra/nn/layers/shape.hpp>
-#include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/reshape/reshape.hpp>
-#include <fenestra/ops/resize/resize.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
+#include <fenestra/ops/reshape/call.hpp>
+#include <fenestra/ops/resize/call.hpp>
 
 #include <string>
 #include <utility>

@@ -4,14 +4,14 @@
 #pragma once
 
 #include <fenestra/nn/initialise.hpp>
-#include <fenestra/ops/concat/concat.hpp>
-#include <fenestra/ops/conv/conv.hpp>
-#include <fenestra/ops/conv_transpose/conv_transpose.hpp>
-#include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/matmul/matmul.hpp>
-#include <fenestra/ops/normalise/normalise.hpp>
-#include <fenestra/ops/pool/pool.hpp>
-#include <fenestra/ops/reshape/reshape.hpp>
+#include <fenestra/ops/concat/call.hpp>
+#include <fenestra/ops/conv/call.hpp>
+#include <fenestra/ops/conv_transpose/call.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
+#include <fenestra/ops/matmul/call.hpp>
+#include <fenestra/ops/normalise/call.hpp>
+#include <fenestra/ops/pool/call.hpp>
+#include <fenestra/ops/reshape/call.hpp>
 
 #include <span>
 #include <string>
