@@ -5,6 +5,7 @@
 #include <fenestra/engine/execution.hpp>
 #include <fenestra/engine/program.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
+#include <fenestra/graph/chain.hpp>
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>
@@ -74,6 +75,7 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   }
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
+  pass(graph::chain_elementwise(result));
   if (options.memory_limit > 0) {
     pass(graph::recompute(result, {options.memory_limit, batch_tiling, workers}));
   }

@@ -10,12 +10,13 @@
 namespace fenestra::graph {
 namespace {
 
-/// Two operations that run piece by piece, an alias, one that needs everything, and an update.
+/// A chain and an operation that run piece by piece, an alias, one that needs everything, and an
+/// update.
 Graph small_graph() {
   Builder<double> builder;
   const auto x = builder.input({4, 6}, "x");
   const auto w = builder.parameter({6}, "w");
-  const auto y = exp(mul(x, w));
+  const auto y = softmax(exp(mul(x, w)));
   builder.output(sum(reshape(y, {24})), "total");
   builder.update(w, scale(w, 0.5));
   return builder.graph();
@@ -193,20 +194,20 @@ TEST(Explain, TextHasStepsGroupsPlacesAndTotals) {
       "  %1  parameter  w  f64 (6,)     48 B\n"
       "\n"
       "steps\n"
-      "  node  operation  reads  result      layout  kernel  bytes  place       multiply-adds\n"
+      "  node  operation  reads  result      layout  kernel   bytes  place       multiply-adds\n"
       "+ 4 pieces of 1 sample, 2 workers of 64 B @192\n"
-      "| %2    mul        x w    f64 (4, 6)  -       -       192 B  worker @0               -\n"
-      "| %3    exp        %2     f64 (4, 6)  -       -       192 B  @0                      -\n"
-      "  %4    scale      w      f64 (6,)    -       -        48 B  argument 1              -\n"
-      "  %6    sum_to     %3     f64 (1,)    -       -         8 B  output 0                -\n"
+      "| %2    chain      x w    f64 (4, 6)  -       mul+exp  192 B  worker @0               -\n"
+      "| %3    softmax    %2     f64 (4, 6)  -       -        192 B  @0                      -\n"
+      "  %4    scale      w      f64 (6,)    -       -         48 B  argument 1              -\n"
+      "  %6    sum_to     %3     f64 (1,)    -       -          8 B  output 0                -\n"
       "\n"
       "outputs\n"
       "  total  %6  ()\n"
       "  w      %4  (6,)  over %1\n"
       "\n"
       "operation  steps  multiply-adds  share\n"
-      "mul            1              -  0.0 %\n"
-      "exp            1              -  0.0 %\n"
+      "chain          1              -  0.0 %\n"
+      "softmax        1              -  0.0 %\n"
       "scale          1              -  0.0 %\n"
       "sum_to         1              -  0.0 %\n"
       "\n"
@@ -231,8 +232,8 @@ TEST(Explain, GraphvizDrawsAFramePerGroupAndAnEdgePerRead) {
             "  subgraph cluster_0 {\n"
             "    label=\"4 pieces of 1 sample, 2 workers of 64 B\"; style=\"rounded,filled\"; "
             "color=\"#3a7d44\"; fillcolor=\"#e7f4e4\";\n"
-            "    n2 [label=\"%2 mul\"];\n"
-            "    n3 [label=\"%3 exp\"];\n"
+            "    n2 [label=\"%2 chain\\nmul+exp\"];\n"
+            "    n3 [label=\"%3 softmax\"];\n"
             "  }\n"
             "  n4 [label=\"%4 scale\"];\n"
             "  n6 [label=\"%6 sum_to\"];\n"

@@ -34,6 +34,8 @@ constexpr Index kManyDataBytes = 12 << 20;
 constexpr Index kProductBytes = 384 << 10;
 // Tiles of a job: as many as make reading the weights again cheap, and whole panels of 6 rows.
 constexpr Index kJobTiles = 48;
+// Jobs of a part, where there are as many panels: a single image has few tiles.
+constexpr Index kLeastJobs = 8;
 // The weight gradient transforms its data again for every part of its sums, so parts are larger:
 // at 256 @14 and 512 @7 1.5 times faster than with 8 and 4 MiB.
 constexpr Index kBothDataBytes = 16 << 20;
@@ -213,6 +215,14 @@ void pack_panel(const void* object, const PanelRange& range, Index width, T* dst
   }
 }
 
+/// Transformed weights of the panels from `first` on: [product][panel][source channel][block].
+template <class T>
+struct WinogradWeights {
+  T* data = nullptr;
+  Index product = 0;  // from product to product
+  Index first = 0;
+};
+
 /// Forward and input gradient.
 template <class T>
 class WinogradCorrelation {
@@ -240,7 +250,7 @@ class WinogradCorrelation {
     choose_parts();
     allocate(kernels::scratch_caller, [&](Arena& arena) {
       reader_.dst = arena.take<T>(kProducts * reader_.product);
-      weights_ = arena.take<T>(kProducts * weight_product_);
+      weights_.data = arena.take<T>(by_panels_ ? 0 : kProducts * weights_.product);
       offsets_ = arena.take<Index>(sources());
       bias_ = arena.take<T>(panels() * block());
     });
@@ -254,17 +264,20 @@ class WinogradCorrelation {
   }
 
   void run() {
-    Index ready = -1;  // the part of the weights that is transformed
+    if (by_panels_) {
+      return run_panels();
+    }
+    weights_.first = -1;  // none are transformed
     for (Index r0 = 0; r0 < grid_.all_rows(); r0 += part_rows_) {
       const Index r1 = std::min(r0 + part_rows_, grid_.all_rows());
       read_part(loops_, reader_, grid_, r0, r1);
       for (Index panel0 = 0; panel0 < panels(); panel0 += part_panels_) {
         const Index panel1 = std::min(panel0 + part_panels_, panels());
-        if (ready != panel0) {
-          read_weights(panel0, panel1);
-          ready = panel0;
+        if (weights_.first != panel0) {
+          weights_.first = panel0;
+          read_weights(panel1 - panel0);
         }
-        run_part(r0, r1, panel0, panel1);
+        run_part(r0, r1, panel1 - panel0);
       }
     }
   }
@@ -279,14 +292,17 @@ class WinogradCorrelation {
     const Index pitch = round_up(sources(), block());
     const Index panel = kProducts * sources() * block() * kBytes;
     part_panels_ = part_of(panels(), kWeightBytes / panel);
-    weight_product_ = odd_lines<T>(part_panels_ * sources() * block());
+    weights_.product = odd_lines<T>(part_panels_ * sources() * block());
     const Index data_row = kProducts * grid_.columns * pitch * kBytes;
     const Index data_bytes = part_panels_ < panels() ? kManyDataBytes : kDataBytes;
     part_rows_ = part_of(grid_.all_rows(), data_bytes / data_row);
     reader_.shape(pitch, part_rows_ * grid_.columns);
-    job_rows_ = std::clamp<Index>(kJobTiles / grid_.columns, 1, part_rows_);
+    by_panels_ = part_panels_ < panels() && part_rows_ == grid_.all_rows();
+    job_rows_ = part_of(part_rows_, kJobTiles / grid_.columns);
     const Index products = kProducts * job_rows_ * grid_.columns * block() * kBytes;
-    job_panels_ = part_of(part_panels_, kProductBytes / products);
+    const Index row_jobs = ceil_of(part_rows_, job_rows_);
+    job_panels_ = part_of(part_panels_,
+                          std::min(kProductBytes / products, part_panels_ * row_jobs / kLeastJobs));
   }
 
   /// Weights of target channels [t0, t0 + block) and source channels [s0, s1) as [source][tap][
@@ -331,32 +347,62 @@ class WinogradCorrelation {
     }
   }
 
-  void read_weights(Index panel0, Index panel1) {
+  /// Memory for the weights that one job gathers.
+  T* taps_scratch() const {
+    return kernels::scratch<T>(kernels::scratch_caller_2,
+                               static_cast<std::size_t>(kGather * kWinogradTaps * block()));
+  }
+  /// Those of source channels from s0 on, kGather of them at most, for one panel of `weights`.
+  void transform_weights(const WinogradWeights<T>& weights, Index panel, Index s0, T* taps) const {
+    const Index s1 = std::min(s0 + kGather, sources());
+    gather_weights((weights.first + panel) * block(), s0, s1, taps);
+    loops_.read_weights(
+        taps,
+        s1 - s0,
+        transposed_,
+        {weights.data + (panel * sources() + s0) * block(), weights.product, block()});
+  }
+
+  void read_weights(Index panels) {
     const Index chunks = ceil_of(sources(), kGather);
-    const Index panels = panel1 - panel0;
     // Neighbouring jobs read neighbouring weights: further source channels forward, further target
     // channels in the input gradient.
     const auto body = [&](Index begin, Index end) {
-      T* taps = kernels::scratch<T>(kernels::scratch_caller_2,
-                                    static_cast<std::size_t>(kGather * kWinogradTaps * block()));
+      T* taps = taps_scratch();
       for (Index job = begin; job < end; ++job) {
         const Index panel = transposed_ ? job % panels : job / chunks;
-        const Index s0 = (transposed_ ? job / panels : job % chunks) * kGather;
-        const Index s1 = std::min(s0 + kGather, sources());
-        gather_weights((panel0 + panel) * block(), s0, s1, taps);
-        loops_.read_weights(
-            taps,
-            s1 - s0,
-            transposed_,
-            {weights_ + (panel * sources() + s0) * block(), weight_product_, block()});
+        const Index chunk = transposed_ ? job / panels : job % chunks;
+        transform_weights(weights_, panel, chunk * kGather, taps);
       }
     };
     fenestra::parallel_for(panels * chunks, transposed_ ? panels : chunks, body);
   }
 
-  void run_part(Index r0, Index r1, Index panel0, Index panel1) {
+  /// Where all data is one part and the weights would be several, each of which all threads would
+  /// wait for: a thread transforms a panel and multiplies with it, then the next. Few tiles are
+  /// many panels' work.
+  void run_panels() {
+    const Index rows = grid_.all_rows();
+    read_part(loops_, reader_, grid_, 0, rows);
+    fenestra::parallel_for(panels(), 1, [&](Index begin, Index end) {
+      WinogradWeights<T> weights{.product = odd_lines<T>(sources() * block())};
+      weights.data = kernels::scratch<T>(kernels::scratch_caller_3,
+                                         static_cast<std::size_t>(kProducts * weights.product));
+      for (weights.first = begin; weights.first < end; ++weights.first) {
+        T* taps = taps_scratch();
+        for (Index s0 = 0; s0 < sources(); s0 += kGather) {
+          transform_weights(weights, 0, s0, taps);
+        }
+        for (Index row = 0; row < rows; row += job_rows_) {
+          run_job(0, row, std::min(row + job_rows_, rows), weights, 0, 1);
+        }
+      }
+    });
+  }
+
+  void run_part(Index r0, Index r1, Index panels) {
     const Index row_jobs = ceil_of(r1 - r0, job_rows_);
-    const Index panel_jobs = ceil_of(panel1 - panel0, job_panels_);
+    const Index panel_jobs = ceil_of(panels, job_panels_);
     fenestra::parallel_for(row_jobs * panel_jobs, 1, [&](Index begin, Index end) {
       for (Index job = begin; job < end; ++job) {
         const Index row = job % row_jobs * job_rows_;
@@ -364,16 +410,20 @@ class WinogradCorrelation {
         run_job(r0,
                 row,
                 std::min(row + job_rows_, r1 - r0),
-                panel0,
+                weights_,
                 panel,
-                std::min(panel + job_panels_, panel1 - panel0));
+                std::min(panel + job_panels_, panels));
       }
     });
   }
 
-  /// Rows [row0, row1) of the part that begins at r0, panels [panel0, panel1) of the one that
-  /// begins at `first_panel`.
-  void run_job(Index r0, Index row0, Index row1, Index first_panel, Index panel0, Index panel1) {
+  /// Rows [row0, row1) of the part that begins at r0, panels [panel0, panel1) of `weights`.
+  void run_job(Index r0,
+               Index row0,
+               Index row1,
+               const WinogradWeights<T>& weights,
+               Index panel0,
+               Index panel1) {
     const Index tiles = (row1 - row0) * grid_.columns;
     const Index columns = (panel1 - panel0) * block();
     const Index product = odd_lines<T>(tiles * columns);
@@ -385,8 +435,8 @@ class WinogradCorrelation {
           target_.channels_last ? 0 : (row1 - row0) * kTileSide * target_.width * block());
     });
     for (Index e = 0; e < kProducts; ++e) {
-      const PanelMatrix<T> weights{
-          .data = weights_ + e * weight_product_ + panel0 * sources() * block(),
+      const PanelMatrix<T> right{
+          .data = weights.data + e * weights.product + panel0 * sources() * block(),
           .panel_stride = sources() * block(),
           .depth_stride = block(),
           .width = block(),
@@ -396,11 +446,11 @@ class WinogradCorrelation {
           {.access = LeftAccess::rows,
            .data = reader_.dst + e * reader_.product + row0 * grid_.columns * reader_.pitch,
            .row_stride = reader_.pitch},
-          {.object = &weights, .pack = pack_panel<T>, .find = find_panel<T>},
+          {.object = &right, .pack = pack_panel<T>, .find = find_panel<T>},
           {.data = products + e * product, .row_stride = columns});
     }
     for (Index panel = panel0; panel < panel1; ++panel) {
-      const Index c0 = (first_panel + panel) * block();
+      const Index c0 = (weights.first + panel) * block();
       const T* bias = arguments_.bias != nullptr ? bias_ + c0 : nullptr;
       const auto write = [&](Index sample, Index begin, Index end, Index tile) {
         write_cells(sample,
@@ -462,8 +512,8 @@ class WinogradCorrelation {
   Index part_panels_ = 1;
   Index job_rows_ = 1;
   Index job_panels_ = 1;
-  Index weight_product_ = 0;
-  T* weights_ = nullptr;  // [product][panel][source channel][block]
+  bool by_panels_ = false;      // see run_panels
+  WinogradWeights<T> weights_;  // of a part
   Index* offsets_ = nullptr;
   T* bias_ = nullptr;
 };

@@ -156,8 +156,13 @@ TEST_P(ConvWinograd, StaysWithinItsBoundWhenTheWeightsAreCutIntoParts) {
 
 TEST_P(ConvWinograd, GivesTheSameBitsOnAnyNumberOfThreads) {
   Random random(35);
+  // Several samples and one; of the last two the weights are cut into parts, each for a thread.
   for (const char* problem : {"x=5x70x30x31 w=40x70x3x3 padding=1 bias=true",
-                              "x=5x30x31x40 w=3x3x40x70 padding=1 layout=channels_last"}) {
+                              "x=5x30x31x40 w=3x3x40x70 padding=1 layout=channels_last",
+                              "x=1x70x30x31 w=40x70x3x3 padding=1 bias=true",
+                              "x=1x64x14x14 w=64x64x3x3 padding=1",
+                              "x=1x300x9x14 w=200x300x3x3 padding=1 bias=true",
+                              "x=1x9x14x300 w=3x3x300x200 padding=1 layout=channels_last"}) {
     for (const ConvDirection direction : kConvDirections) {
       testing::expect_conv_bits_on_any_threads<float>(
           detail::run_conv_winograd<float>, {direction, Conv::parse(problem)}, random);
@@ -168,7 +173,8 @@ TEST_P(ConvWinograd, GivesTheSameBitsOnAnyNumberOfThreads) {
 TEST_P(ConvWinograd, GivesASampleTheSameBitsAloneAndInItsBatch) {
   Random random(36);
   for (const char* problem : {"x=9x70x9x14 w=40x70x3x3 padding=1 bias=true",
-                              "x=9x9x14x40 w=3x3x40x70 padding=1:2,0:1 layout=channels_last"}) {
+                              "x=9x9x14x40 w=3x3x40x70 padding=1:2,0:1 layout=channels_last",
+                              "x=13x600x9x14 w=64x600x3x3 padding=1 bias=true"}) {
     for (const ConvDirection direction : {ConvDirection::forward, ConvDirection::input_grad}) {
       testing::expect_conv_bits_of_samples<float>(
           detail::run_conv_winograd<float>, {direction, Conv::parse(problem)}, random);

@@ -1,5 +1,6 @@
 // The elementwise functions: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/elementwise/kernel.hpp>
 
 namespace fenestra {
 
