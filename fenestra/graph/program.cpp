@@ -80,8 +80,9 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   if (batch_tiling) {
     pass(graph::tile_batch(result, *batch_tiling));
   }
-  const auto plan = std::make_shared<const graph::Plan>(std::move(result), workers);
+  const auto plan = std::make_shared<graph::Plan>(std::move(result), workers);
   require_constants(*plan);
+  plan->pack_constants();
   return plan;
 }
 
