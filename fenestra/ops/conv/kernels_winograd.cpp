@@ -240,7 +240,7 @@ class WinogradCorrelation {
     choose_parts();
     allocate(kernels::scratch_caller, [&](Arena& arena) {
       reader_.dst = arena.take<T>(kProducts * reader_.product);
-      weights_ = arena.take<T>(kProducts * weight_product_);
+      own_weights_ = arena.take<T>(arguments.packed != nullptr ? 0 : part_elements());
       offsets_ = arena.take<Index>(sources());
       bias_ = arena.take<T>(panels() * block());
     });
@@ -260,8 +260,11 @@ class WinogradCorrelation {
       read_part(loops_, reader_, grid_, r0, r1);
       for (Index panel0 = 0; panel0 < panels(); panel0 += part_panels_) {
         const Index panel1 = std::min(panel0 + part_panels_, panels());
-        if (ready != panel0) {
-          read_weights(panel0, panel1);
+        if (arguments_.packed != nullptr) {
+          weights_ = arguments_.packed + panel0 / part_panels_ * part_elements();
+        } else if (ready != panel0) {
+          read_weights(panel0, panel1, own_weights_);
+          weights_ = own_weights_;
           ready = panel0;
         }
         run_part(r0, r1, panel0, panel1);
@@ -269,10 +272,22 @@ class WinogradCorrelation {
     }
   }
 
+  Index packed_elements() const { return ceil_of(panels(), part_panels_) * part_elements(); }
+  /// Writes all parts of the weights.
+  void pack(T* packed) const {
+    for (Index panel0 = 0; panel0 < panels(); panel0 += part_panels_) {
+      read_weights(panel0,
+                   std::min(panel0 + part_panels_, panels()),
+                   packed + panel0 / part_panels_ * part_elements());
+    }
+  }
+
  private:
   Index block() const { return loops_.block; }
   Index sources() const { return reader_.image.channels; }
   Index panels() const { return ceil_of(target_.channels, block()); }
+  /// Of a part of the weights.
+  Index part_elements() const { return kProducts * weight_product_; }
 
   void choose_parts() {
     constexpr auto kBytes = static_cast<Index>(sizeof(T));
@@ -331,7 +346,7 @@ class WinogradCorrelation {
     }
   }
 
-  void read_weights(Index panel0, Index panel1) {
+  void read_weights(Index panel0, Index panel1, T* dst) const {
     const Index chunks = ceil_of(sources(), kGather);
     const Index panels = panel1 - panel0;
     // Neighbouring jobs read neighbouring weights: further source channels forward, further target
@@ -344,11 +359,10 @@ class WinogradCorrelation {
         const Index s0 = (transposed_ ? job / panels : job % chunks) * kGather;
         const Index s1 = std::min(s0 + kGather, sources());
         gather_weights((panel0 + panel) * block(), s0, s1, taps);
-        loops_.read_weights(
-            taps,
-            s1 - s0,
-            transposed_,
-            {weights_ + (panel * sources() + s0) * block(), weight_product_, block()});
+        loops_.read_weights(taps,
+                            s1 - s0,
+                            transposed_,
+                            {dst + (panel * sources() + s0) * block(), weight_product_, block()});
       }
     };
     fenestra::parallel_for(panels * chunks, transposed_ ? panels : chunks, body);
@@ -436,6 +450,11 @@ class WinogradCorrelation {
                           row_stride,
                           target_.channels,
                           channels});
+      for (Index cell = row0 * target_.width;
+           arguments_.finish != nullptr && cell < row1 * target_.width;
+           ++cell) {
+        arguments_.finish->run(out + cell * target_.channels + c0, channels);
+      }
       return;
     }
     loops_.write_cells(
@@ -449,6 +468,10 @@ class WinogradCorrelation {
                        channels,
                        out + c0 * target_.cells() + row0 * target_.width,
                        target_.cells());
+    for (Index c = c0; arguments_.finish != nullptr && c < c0 + channels; ++c) {
+      arguments_.finish->run(out + c * target_.cells() + row0 * target_.width,
+                             (row1 - row0) * target_.width);
+    }
   }
 
   const ConvGeometry& g_;
@@ -463,7 +486,8 @@ class WinogradCorrelation {
   Index job_rows_ = 1;
   Index job_panels_ = 1;
   Index weight_product_ = 0;
-  T* weights_ = nullptr;  // [product][panel][source channel][block]
+  const T* weights_ = nullptr;  // [product][panel][source channel][block]
+  T* own_weights_ = nullptr;
   Index* offsets_ = nullptr;
   T* bias_ = nullptr;
 };
@@ -644,7 +668,26 @@ void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& argum
   }
 }
 
-template void run_conv_winograd(const ConvProblem&, const ConvArguments<float>&);
-template void run_conv_winograd(const ConvProblem&, const ConvArguments<double>&);
+template <class T>
+Index packed_elements_conv_winograd(const ConvProblem& problem) {
+  const ConvArguments<T> nothing;
+  return problem.direction == ConvDirection::weight_grad
+             ? 0
+             : WinogradCorrelation<T>(problem, nothing).packed_elements();
+}
+
+template <class T>
+void pack_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) {
+  WinogradCorrelation<T>(problem, arguments).pack(arguments.out);
+}
+
+#define FENESTRA_INSTANTIATE_CONV_WINOGRAD(T)                                    \
+  template Index packed_elements_conv_winograd<T>(const ConvProblem&);           \
+  template void pack_conv_winograd(const ConvProblem&, const ConvArguments<T>&); \
+  template void run_conv_winograd(const ConvProblem&, const ConvArguments<T>&)
+
+FENESTRA_INSTANTIATE_CONV_WINOGRAD(float);
+FENESTRA_INSTANTIATE_CONV_WINOGRAD(double);
+#undef FENESTRA_INSTANTIATE_CONV_WINOGRAD
 
 }  // namespace fenestra::detail

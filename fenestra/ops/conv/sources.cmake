@@ -18,6 +18,7 @@ set(operator_tests
     kernels_bits_test.cpp
     kernels_depthwise_test.cpp
     kernels_direct_test.cpp
+    kernels_packed_test.cpp
     kernels_winograd_test.cpp
     kernels_winograd_law_test.cpp)
 if(TARGET DNNL::dnnl)
