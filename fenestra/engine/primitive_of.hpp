@@ -12,7 +12,9 @@
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
 //   scratch), and may have kernel_name() and scratch_bytes(). One that packs an input has
 //   packing(), pack(data, packed) and run(..., scratch, packed)
-// and a function apply_batched(primitive, call) beside it: its rule for batches.
+// and beside it the functions
+// - apply_batched(primitive, call): its rule for batches
+// - take_in(primitive, reader, input): itself and what another one makes of its result, as one
 #pragma once
 
 #include <fenestra/engine/primitive.hpp>
@@ -229,6 +231,14 @@ class PrimitiveOf final : public Primitive<T> {
       return primitive_.template scaled<V>(saved, scale, shift);
     } else {
       return std::nullopt;
+    }
+  }
+  std::shared_ptr<const Primitive<T>> with_epilogue(const Primitive<T>& reader,
+                                                    std::size_t input) const override {
+    if constexpr (requires { take_in(primitive_, reader, input); }) {
+      return take_in(primitive_, reader, input);
+    } else {
+      return nullptr;
     }
   }
 

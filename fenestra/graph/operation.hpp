@@ -163,6 +163,11 @@ class FENESTRA_API Operation {
   virtual NodeId scaled(const std::shared_ptr<Graph>&, NodeId, NodeId, NodeId) const {
     return kNoNode;
   }
+  /// Appends what `reader` computes of the result of `node`, which nobody else reads, in one
+  /// operation with it; kNoNode where the operation cannot take it in.
+  virtual NodeId with_epilogue(const std::shared_ptr<Graph>&, NodeId, NodeId) const {
+    return kNoNode;
+  }
   /// Appends a + b, both of one shape: how cotangents of one node meet.
   virtual NodeId sum(const std::shared_ptr<Graph>& graph, NodeId a, NodeId b) const = 0;
 };

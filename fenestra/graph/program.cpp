@@ -3,6 +3,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/differentiate.hpp>
+#include <fenestra/graph/epilogue.hpp>
 #include <fenestra/graph/execution.hpp>
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/program.hpp>
@@ -72,6 +73,7 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
     pass(graph::fold_scales(result));
     result = graph::simplify(result);
   }
+  pass(graph::fuse_epilogues(result));
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
   if (options.memory_limit > 0) {

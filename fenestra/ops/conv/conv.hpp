@@ -40,6 +40,8 @@ template <class T>
 using ConvKernel = kernels::Candidate<ConvProblem, ConvArguments<T>>;
 template <KernelScalar T>
 class PreparedConv;
+template <class T>
+class Primitive;
 
 /// Chooses a candidate, and runs one; compiled for float and double. `bias` may be null. `out` is
 /// overwritten whole.
@@ -253,6 +255,12 @@ class FENESTRA_API PreparedConv {
 };
 extern template class PreparedConv<float>;
 extern template class PreparedConv<double>;
+
+/// The convolution with a sum or an activation that reads its result; see fused.hpp.
+template <KernelScalar T>
+std::shared_ptr<const Primitive<T>> take_in(const ConvPrimitive& conv,
+                                            const Primitive<T>& reader,
+                                            std::size_t input);
 
 /// Not where it sums over them. Kernels pack the weights in every call: a piece has twice as many
 /// cells of activations as of weights, and enough cells to fill their tiles.

@@ -2,6 +2,7 @@
 set(operator_sources
     candidates.cpp
     evaluate.cpp
+    fused.cpp
     kernels_depthwise.cpp
     kernels_depthwise_tiles.cpp
     kernels_direct.cpp
