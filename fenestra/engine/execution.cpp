@@ -46,6 +46,10 @@ std::size_t element_bytes(SelectionForm form) {
   return form == SelectionForm::taps ? sizeof(std::uint8_t) : sizeof(Index);
 }
 
+const void* packed_data(const Tensor<std::uint8_t>& packed) {
+  return packed.size() > 0 ? packed.data() : nullptr;
+}
+
 class Stopwatch {
  public:
   double seconds() {
@@ -143,6 +147,7 @@ void Execution<T>::make_calls() {
       call.workspace = buffer_of(node.workspace, address(workspace));
     }
     call.scratch = address(step.scratch);
+    call.packed = packed_data(step.packed);
     calls_.push_back(call);
   }
 }
@@ -286,8 +291,9 @@ void Execution<T>::run_piece(const PieceLoop& plan,
     } else if (whole.taps != nullptr) {
       call.workspace.taps = whole.taps + begin * workspace.row;
     }
-    const Kernel& kernel = count < plan.piece ? *step.rest : *step.kernel;
-    kernel.run(call);
+    const bool is_rest = count < plan.piece;
+    call.packed = packed_data(is_rest ? step.packed_rest : step.packed);
+    (is_rest ? *step.rest : *step.kernel).run(call);
     if (timed) {
       worker.seconds[at] += watch.seconds();
     }

@@ -5,6 +5,7 @@
 #include <fenestra/engine/primitive.hpp>
 #include <fenestra/graph/value.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -123,6 +124,26 @@ class OperationOn final : public Operation {
                 NodeId shift) const override {
     const Appending<T> to(graph);
     return to.node(primitive_->scaled(to.saved(node), to.value(scale), to.value(shift)));
+  }
+  NodeId with_epilogue(const std::shared_ptr<Graph>& graph,
+                       NodeId node,
+                       NodeId reader) const override {
+    const Node& next = graph->node(reader);
+    const auto* other = dynamic_cast<const OperationOn*>(next.operation.get());
+    const auto input = std::find(next.in.begin(), next.in.end(), node);
+    if (other == nullptr || input == next.in.end()) {
+      return kNoNode;
+    }
+    auto both = primitive_->with_epilogue(*other->primitive_,
+                                          static_cast<std::size_t>(input - next.in.begin()));
+    if (both == nullptr) {
+      return kNoNode;
+    }
+    std::vector<NodeId> in = graph->node(node).in;
+    in.insert(in.end(), next.in.begin(), input);
+    in.insert(in.end(), input + 1, next.in.end());
+    return graph->add_operation(
+        shared_operation(new OperationOn(std::move(both))), std::move(in), graph->node(node).data);
   }
 
  private:

@@ -88,6 +88,11 @@ class Primitive {
   virtual std::optional<ChannelMap<V>> channel_map(const Saved<V>& saved) const = 0;
   /// scale * y + shift in one operation, where it can take them in.
   virtual std::optional<V> scaled(const Saved<V>& saved, const V& scale, const V& shift) const = 0;
+  /// Itself and what `reader` makes of its result, input `input` of the reader: one primitive of
+  /// its own inputs and then the others of the reader; null where it cannot take that in.
+  virtual std::shared_ptr<const Primitive> with_epilogue(const Primitive&, std::size_t) const {
+    return nullptr;
+  }
 };
 
 // How a primitive runs; defined in rules.hpp, compiled in the library for float and double.

@@ -10,8 +10,11 @@
 // - split(shapes of the inputs) and piece(count): itself on a few samples of axis 0
 // - tile(shapes of the inputs, box): itself on a part of its result, a TileOf<P>
 // - prepare<T>(): itself with the kernel chosen and tables made; has run(in, data, out, workspace,
-//   scratch), and may have kernel_name() and scratch_bytes()
-// and a function apply_batched(primitive, call) beside it: its rule for batches.
+//   scratch), and may have kernel_name() and scratch_bytes(). One that packs an input has
+//   packing(), pack(data, packed) and run(..., scratch, packed)
+// and beside it the functions
+// - apply_batched(primitive, call): its rule for batches
+// - take_in(primitive, reader, input): itself and what another one makes of its result, as one
 #pragma once
 
 #include <fenestra/engine/primitive.hpp>
@@ -45,10 +48,25 @@ class KernelOf final : public graph::Kernel {
       return 0;
     }
   }
+  graph::Packing packing() const override {
+    if constexpr (requires { prepared_.packing(); }) {
+      return prepared_.packing();
+    } else {
+      return {};
+    }
+  }
+  void pack(const void* data, void* packed) const override {
+    if constexpr (requires { prepared_.packing(); }) {
+      prepared_.pack(static_cast<const T*>(data), static_cast<T*>(packed));
+    }
+  }
   void run(const graph::Call& call) const override {
     const std::span<const Tensor<T>> in(static_cast<const Tensor<T>*>(call.in), call.count);
     T* out = static_cast<T*>(call.out);
-    if constexpr (kPrepares) {
+    if constexpr (requires { prepared_.packing(); }) {
+      const T* packed = static_cast<const T*>(call.packed);
+      prepared_.run(in, call.data, out, call.workspace, call.scratch, packed);
+    } else if constexpr (kPrepares) {
       prepared_.run(in, call.data, out, call.workspace, call.scratch);
     } else if constexpr (leaves_workspace<P, T>()) {
       prepared_.template run<T>(in, call.data, out, call.workspace);
@@ -213,6 +231,14 @@ class PrimitiveOf final : public Primitive<T> {
       return primitive_.template scaled<V>(saved, scale, shift);
     } else {
       return std::nullopt;
+    }
+  }
+  std::shared_ptr<const Primitive<T>> with_epilogue(const Primitive<T>& reader,
+                                                    std::size_t input) const override {
+    if constexpr (requires { take_in(primitive_, reader, input); }) {
+      return take_in(primitive_, reader, input);
+    } else {
+      return nullptr;
     }
   }
 

@@ -6,6 +6,7 @@
 #include <fenestra/engine/program.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/chain.hpp>
+#include <fenestra/graph/epilogue.hpp>
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>
@@ -73,6 +74,7 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
     pass(graph::fold_scales(result));
     result = graph::simplify(result);
   }
+  pass(graph::fuse_epilogues(result));
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
   pass(graph::chain_elementwise(result));
@@ -82,8 +84,9 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   if (batch_tiling) {
     pass(graph::tile_batch(result, *batch_tiling));
   }
-  const auto plan = std::make_shared<const graph::Plan>(std::move(result), workers);
+  const auto plan = std::make_shared<graph::Plan>(std::move(result), workers);
   require_constants(*plan);
+  plan->pack_constants();
   return plan;
 }
 

@@ -37,6 +37,9 @@ std::string extra_text(const ReportStep& step) {
   };
   add("workspace", step.workspace);
   add("scratch", step.scratch);
+  if (step.packed_bytes > 0) {
+    text += (text.empty() ? "" : ", ") + std::string("packed ") + bytes_text(step.packed_bytes);
+  }
   return text;
 }
 

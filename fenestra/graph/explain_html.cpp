@@ -324,6 +324,9 @@ std::string memory_cell(const ReportStep& step) {
     text += small("workspace " + bytes_text(step.workspace.bytes) + " " +
                   place_text(step.workspace.place));
   }
+  if (step.packed_bytes > 0) {
+    text += small("packed " + bytes_text(step.packed_bytes));
+  }
   if (step.scratch.bytes > 0) {
     text +=
         small("scratch " + bytes_text(step.scratch.bytes) + " " + place_text(step.scratch.place));

@@ -1,31 +1,11 @@
 // Scales and shifts, into their sources.
 #include <fenestra/graph/fold.hpp>
+#include <fenestra/graph/readers.hpp>
 
 #include <utility>
 #include <vector>
 
 namespace fenestra::graph {
-
-namespace {
-
-/// How often the result of each node is read, outputs counted.
-std::vector<int> count_readers(const Graph& graph) {
-  std::vector<int> readers(static_cast<std::size_t>(graph.size()));
-  const auto count = [&](NodeId id) { ++readers[static_cast<std::size_t>(id)]; };
-  for (const Node& node : graph.nodes()) {
-    for (const auto* list : {&node.in, &node.data}) {
-      for (const NodeId input : *list) {
-        count(input);
-      }
-    }
-  }
-  for (const Output& output : graph.outputs()) {
-    count(output.node);
-  }
-  return readers;
-}
-
-}  // namespace
 
 Graph fold_scales(const Graph& graph) {
   const std::vector<int> readers = count_readers(graph);

@@ -72,6 +72,14 @@ struct Call {
   void* out = nullptr;
   SelectionBuffer workspace = {};  ///< empty where nobody reads it
   void* scratch = nullptr;         ///< of at least `scratch_bytes`, on a 64-byte boundary
+  const void* packed = nullptr;    ///< what `pack` wrote of the input that `packing` names, if any
+};
+
+/// The form in which a kernel would rather read one of its inputs. It makes that form for itself in
+/// every call, unless it is given it.
+struct Packing {
+  int input = 0;
+  std::size_t bytes = 0;  ///< 0: it reads all inputs as they are
 };
 
 class FENESTRA_API Kernel {
@@ -84,6 +92,9 @@ class FENESTRA_API Kernel {
   /// <op>_<dtype>_<algorithm> where there was a choice, else empty.
   virtual std::string_view name() const { return {}; }
   virtual std::size_t scratch_bytes() const { return 0; }
+  virtual Packing packing() const { return {}; }
+  /// Writes the packed form of an input with these elements to memory on a 64-byte boundary.
+  virtual void pack(const void*, void*) const {}
   virtual void run(const Call& call) const = 0;
 };
 
@@ -140,6 +151,11 @@ class FENESTRA_API Operation {
   /// Appends scale * y + shift of its result y, a number of each per channel, computed at once;
   /// kNoNode where the operation cannot take them in.
   virtual NodeId scaled(const std::shared_ptr<Graph>&, NodeId, NodeId, NodeId) const {
+    return kNoNode;
+  }
+  /// Appends what `reader` computes of the result of `node`, which nobody else reads, in one
+  /// operation with it; kNoNode where the operation cannot take it in.
+  virtual NodeId with_epilogue(const std::shared_ptr<Graph>&, NodeId, NodeId) const {
     return kNoNode;
   }
 };

@@ -33,6 +33,29 @@ class ArenaRequests {
   std::vector<Place*> owners_;
 };
 
+/// What `kernel` makes of the constant that it packs; nothing where it packs none.
+Tensor<std::uint8_t> packed_form(const Kernel& kernel, const Graph& graph, const Node& node) {
+  const Packing packing = kernel.packing();
+  if (packing.bytes == 0) {
+    return Tensor<std::uint8_t>(Shape{0});
+  }
+  NodeId id = node.in[static_cast<std::size_t>(packing.input)];
+  while (graph.node(id).operation && graph.node(id).operation->aliases_input()) {
+    id = graph.node(id).in[0];
+  }
+  const Node& source = graph.node(id);
+  if (source.kind != NodeKind::constant) {
+    return Tensor<std::uint8_t>(Shape{0});
+  }
+  const auto* f32 = std::get_if<Tensor<float>>(&source.constant);
+  const void* data =
+      f32 != nullptr ? static_cast<const void*>(f32->data())
+                     : static_cast<const void*>(std::get<Tensor<double>>(source.constant).data());
+  auto packed = Tensor<std::uint8_t>::uninitialised(Shape{static_cast<Index>(packing.bytes)});
+  kernel.pack(data, packed.mutable_data());
+  return packed;
+}
+
 std::size_t ArenaRequests::place() {
   const std::size_t total = pack(buffers_);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -84,7 +107,7 @@ void Plan::choose_kernels(const Lifetimes& lifetimes, int workers) {
     if (!node.runs()) {
       continue;
     }
-    Step step{id, nullptr, nullptr, {}};
+    Step step{.node = id, .kernel = nullptr, .rest = nullptr, .scratch = {}};
     if (const Index group = lifetimes.group(id); group >= 0) {
       PieceLoop& loop = loops_[static_cast<std::size_t>(group)];
       step.kernel = node.operation->piece(loop.piece)->prepare();
@@ -99,6 +122,22 @@ void Plan::choose_kernels(const Lifetimes& lifetimes, int workers) {
       step.kernel = node.operation->prepare();
     }
     steps_.push_back(std::move(step));
+  }
+}
+
+void Plan::pack_constants() {
+  for (Step& step : steps_) {
+    const Node& node = graph_.node(step.node);
+    step.packed = packed_form(*step.kernel, graph_, node);
+    if (step.rest) {
+      step.packed_rest = packed_form(*step.rest, graph_, node);
+      // A form depends on the number of samples only where that decides how kernels walk it.
+      const auto one = step.packed.values();
+      const auto other = step.packed_rest.values();
+      if (std::equal(one.begin(), one.end(), other.begin(), other.end())) {
+        step.packed_rest = step.packed;
+      }
+    }
   }
 }
 
@@ -232,6 +271,9 @@ std::size_t Plan::constant_bytes() const {
   std::size_t bytes = 0;
   for (const Node& node : graph_.nodes()) {
     bytes += node.kind == NodeKind::constant ? node.bytes() : 0;
+  }
+  for (const Step& step : steps_) {
+    bytes += step.packed_bytes();
   }
   return bytes;
 }

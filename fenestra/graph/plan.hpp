@@ -2,8 +2,9 @@
 //
 // Results, workspaces and scratch share one arena by lifetime. A result lies where an input lay
 // that dies with the node and that the operation may overwrite, or in the caller's memory where it
-// is an output. Groups run in workers, each with memory of its own for what only the group sees. A
-// plan is immutable and may be shared between threads.
+// is an output. Constants that kernels pack are packed here. Groups run in workers, each with
+// memory of its own for what only the group sees. A plan is immutable and may be shared between
+// threads.
 #pragma once
 
 #include <fenestra/base/export.hpp>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,9 +59,18 @@ struct Step {
   std::unique_ptr<const Kernel> kernel;  ///< of a piece, for members of a group
   std::unique_ptr<const Kernel> rest;    ///< of the last piece, where that is smaller
   Place scratch;
+  /// The packed form of the constant that the kernel, or the one of the last piece, packs; empty
+  /// where there is none.
+  Tensor<std::uint8_t> packed = Tensor<std::uint8_t>(Shape{0});
+  Tensor<std::uint8_t> packed_rest = Tensor<std::uint8_t>(Shape{0});
 
   std::size_t scratch_bytes() const {
     return std::max(kernel->scratch_bytes(), rest ? rest->scratch_bytes() : 0);
+  }
+  /// The last piece has a form of its own only where it differs.
+  std::size_t packed_bytes() const {
+    const bool is_shared = packed.data() == packed_rest.data();
+    return static_cast<std::size_t>(packed.size() + (is_shared ? 0 : packed_rest.size()));
   }
 };
 
@@ -94,6 +105,9 @@ class FENESTRA_API Plan {
   /// The graph must have been verified. At most `workers` pieces of a group are computed at once.
   explicit Plan(Graph graph, int workers = 1);
 
+  /// Brings constants into the forms in which kernels read them, once for all runs.
+  void pack_constants();
+
   const Graph& graph() const { return graph_; }
   const std::vector<NodeId>& arguments() const { return arguments_; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -110,6 +124,7 @@ class FENESTRA_API Plan {
   const std::vector<Buffer>& buffers() const { return buffers_; }
   /// Bytes of memory a run needs beside what the caller gives.
   std::size_t arena_bytes() const { return arena_bytes_; }
+  /// Of constants, packed forms counted.
   std::size_t constant_bytes() const;
   Index multiply_adds() const;
 

@@ -98,6 +98,7 @@ class ReportMaker {
     if (step.scratch.kind != Place::Kind::none) {
       line.scratch = {step.scratch_bytes(), step.scratch};
     }
+    line.packed_bytes = step.packed_bytes();
     line.multiply_adds = node.operation->multiply_adds();
     line.seconds = report_.is_profiled ? options_.seconds[i] : 0;
     // Loops follow each other as the steps do.

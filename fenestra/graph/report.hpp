@@ -51,6 +51,7 @@ struct ReportStep {
   ReportMemory result = {};
   ReportMemory workspace = {};
   ReportMemory scratch = {};
+  std::size_t packed_bytes = 0;  ///< of the packed form of a constant
   Index multiply_adds = 0;
   double seconds = 0;
   std::optional<std::size_t> group = {};  ///< of `Report::groups`

@@ -17,12 +17,16 @@ namespace fenestra::kernels {
 
 /// `refuse` gives the reason why the candidate does not apply, or null where it does. `run` throws
 /// std::bad_alloc where there is no memory for its scratch. Names follow
-/// <op>_<dtype>_<algorithm>; the instruction set is appended where people read it.
+/// <op>_<dtype>_<algorithm>; the instruction set is appended where people read it. A candidate that
+/// brings its weights into another form says how many elements that takes (0: none for this
+/// problem), and can do it ahead of the runs; the form belongs to the instruction set in use.
 template <class Problem, class Arguments>
 struct Candidate {
   std::string_view name;
   const char* (*refuse)(const Problem& problem);
   void (*run)(const Problem& problem, const Arguments& arguments);
+  Index (*packed_elements)(const Problem& problem) = nullptr;
+  void (*pack)(const Problem& problem, const Arguments& arguments) = nullptr;
 };
 
 /// Forbids instruction sets above FENESTRA_ISA, at the first call; a name that is unknown or not

@@ -193,8 +193,10 @@ class Block {
         j0_(j0),
         columns_(j1 - j0),
         width_(width_for<T>(job.size.rows)),
-        b_in_place_(job.b.pack == nullptr && job.b.line_stride == 1 && panel1 - panel0 <= 2),
-        b_streamed_(job.b.pack != nullptr && job.a.access != LeftAccess::packed_block &&
+        b_in_place_(job.b.packed == nullptr && job.b.pack == nullptr && job.b.line_stride == 1 &&
+                    panel1 - panel0 <= 2),
+        b_streamed_(job.b.packed == nullptr && job.b.pack != nullptr &&
+                    job.a.access != LeftAccess::packed_block &&
                     rows_ * (job.cuts.size / job.cuts.segment + 1) <= kMostStarts) {
     const Index padded = ceil_of(columns_, width_) * width_;
     c_stride_ = job.c.row_stride;
@@ -204,6 +206,9 @@ class Block {
     } else {
       const Index period = job.c.period > 0 ? job.c.period : job.size.columns;
       c_ = job.c.data + row0_ * c_stride_ + j0 / period * job.c.period_stride + j0 % period;
+    }
+    if (job.b.packed != nullptr) {
+      return;
     }
     const Index depth = std::max<Index>(job.cuts.size, 1);
     b_ = scratch<T>(scratch_gemm_b,
@@ -219,7 +224,7 @@ class Block {
       if (job_.b.prepare != nullptr) {
         job_.b.prepare(job_.b.object, {j0_, columns_, k0_, k1_});
       }
-      if (!b_streamed_) {
+      if (!b_streamed_ && job_.b.packed == nullptr) {
         pack_columns(b_in_place_ ? columns_ / width_ * width_ : 0, columns_, b_);
       }
       for (Index chunk0 = panel0_; chunk0 < panel1_;) {
@@ -227,6 +232,11 @@ class Block {
         prepare_rows(chunk0, chunk1);
         for (Index j = 0; j < columns_; j += width_) {
           multiply(chunk0, chunk1, j);
+        }
+        if (last_ && job_.c.finish != nullptr && job_.c.store == nullptr) {
+          for (Index i = job_.panels.begin(chunk0); i < job_.panels.begin(chunk1); ++i) {
+            job_.c.finish(job_.c.finisher, c_ + (i - row0_) * c_stride_, columns_);
+          }
         }
         chunk0 = chunk1;
       }
@@ -302,7 +312,11 @@ class Block {
     const Product<T>& c = job_.c;
     Tile<T> tile;
     tile.columns = std::min(width_, columns_ - j);
-    if (b_in_place_ && tile.columns == width_) {
+    if (job_.b.packed != nullptr) {
+      tile.b =
+          job_.b.packed + k0_ * ceil_of(job_.size.columns, width_) * width_ + (j0_ + j) * depth();
+      tile.b_stride = width_;
+    } else if (b_in_place_ && tile.columns == width_) {
       tile.b = job_.b.data + k0_ * job_.b.depth_stride + j0_ + j;
       tile.b_stride = job_.b.depth_stride;
     } else if (b_streamed_) {
@@ -524,22 +538,14 @@ template <class T>
 void run_job(Job<T>& job) {
   const GemmSize& size = job.size;
   const LeftOperand<T>& a = job.a;
-  job.panels = {size.rows, ceil_of(size.rows, HWY_DYNAMIC_DISPATCH(max_rows)())};
+  job.panels = row_panels(size.rows);
   const bool serial = size.rows * size.columns * size.depth < kSerialWork;
-  if (a.access == LeftAccess::packed) {
+  if (a.access == LeftAccess::packed && a.packed != nullptr) {
+    job.shared_a = a.packed;
+  } else if (a.access == LeftAccess::packed) {
     T* shared = scratch<T>(scratch_gemm_shared, static_cast<std::size_t>(size.rows * size.depth));
     job.shared_a = shared;
-    const Index blocks = job.cuts.count();
-    const auto pack = [&](Index begin, Index end) {
-      for (Index p = begin; p < end; ++p) {
-        const Index i0 = job.panels.begin(p);
-        const Index height = job.panels.begin(p + 1) - i0;
-        for (Index block = 0; block < blocks; ++block) {
-          const auto [k0, k1] = job.cuts.block(block);
-          a.pack(a.object, {i0, height, k0, k1}, height, shared + k0 * size.rows + i0 * (k1 - k0));
-        }
-      }
-    };
+    const auto pack = [&](Index begin, Index end) { pack_rows(job, begin, end, shared); };
     if (serial) {
       pack(0, job.panels.count);
     } else {
@@ -572,6 +578,10 @@ void run_job(Job<T>& job) {
 
 }  // namespace
 
+RowPanels detail::row_panels(Index rows) noexcept {
+  return {rows, ceil_of(rows, HWY_DYNAMIC_DISPATCH(max_rows)())};
+}
+
 template <class T>
 Index panel_width(Index rows) noexcept {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -589,8 +599,7 @@ void gemm(const GemmSize& size,
   if (size.rows == 0 || size.columns == 0) {
     return;
   }
-  Job<T> job{
-      size, a, b, c, DepthCuts(size.depth, a.row_starts != nullptr ? a.segment : 0), {}, nullptr};
+  Job<T> job{size, a, b, c, depth_cuts(size, a), {}, nullptr};
   if (size.depth == 0) {
     // There is nothing to read, but zeros and biases to write.
     static constexpr T kNothing[1] = {};
@@ -611,32 +620,6 @@ void pack_strided(const void* strided_operand, const PanelRange& range, Index wi
 }
 
 template <class T>
-void gemm_strided(const GemmSize& size,
-                  const StridedOperand<T>& a,
-                  const StridedOperand<T>& b,
-                  const Product<T>& c) {
-  LeftOperand<T> left;
-  left.data = a.data;
-  if (a.depth_stride == 1) {
-    left.access = LeftAccess::rows;
-    left.row_stride = a.line_stride;
-  } else if (a.line_stride == 1 && size.columns <= 32) {
-    // Depths that are a large power of two apart fall into few sets of the cache; more columns than
-    // this pay for a copy.
-    left.access = LeftAccess::lines;
-    left.depth_stride = a.depth_stride;
-  } else {
-    left.access = LeftAccess::packed_block;
-    left.object = &a;
-    left.pack = pack_strided<T>;
-  }
-  gemm<T>(size,
-          left,
-          {.data = b.data, .depth_stride = b.depth_stride, .line_stride = b.line_stride},
-          c);
-}
-
-template <class T>
 void transpose(
     const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) noexcept {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -646,13 +629,11 @@ void transpose(
   }
 }
 
-#define FENESTRA_INSTANTIATE_GEMM(T)                                                           \
-  template Index panel_width<T>(Index) noexcept;                                               \
-  template void gemm(                                                                          \
-      const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, const Product<T>&);      \
-  template void pack_strided(const void*, const PanelRange&, Index, T*);                       \
-  template void gemm_strided(                                                                  \
-      const GemmSize&, const StridedOperand<T>&, const StridedOperand<T>&, const Product<T>&); \
+#define FENESTRA_INSTANTIATE_GEMM(T)                                                      \
+  template Index panel_width<T>(Index) noexcept;                                          \
+  template void gemm(                                                                     \
+      const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, const Product<T>&); \
+  template void pack_strided(const void*, const PanelRange&, Index, T*);                  \
   template void transpose(const T*, Index, Index, Index, T*, Index) noexcept
 
 FENESTRA_INSTANTIATE_GEMM(float);

@@ -29,7 +29,7 @@ using PackPanels = void (*)(const void* object, const PanelRange& range, Index w
 enum class LeftAccess {
   rows,         ///< in place: rows are runs of consecutive depths
   lines,        ///< in place: element (i, k) at data[i + k * depth_stride]
-  packed,       ///< brought by `pack`, once per call, into scratch of the size of A
+  packed,       ///< brought by `pack`, once per call, into scratch of the size of A, or ahead
   packed_block  ///< brought by `pack` for each block: at most 96 rows and 320 depths
 };
 
@@ -47,6 +47,8 @@ struct LeftOperand {
   void (*row_starts)(
       const void* object, Index first, Index count, Index s0, Index s1, const T** table) = nullptr;
   Index segment = 0;  ///< length of a segment, only with `row_starts`
+  /// With `packed`: what pack_left wrote. Nothing else is read then.
+  const T* packed = nullptr;
 };
 
 /// The right operand, depth x columns. Without `pack`, element (k, j) lies at
@@ -64,6 +66,8 @@ struct RightOperand {
   /// Asked, where given, for each whole panel before it is packed: if its rows lie in memory as
   /// they are, row k begins at result + offsets[k - k0]; null if the panel must be packed.
   const T* (*find)(const void* object, const PanelRange& panel, const Index** offsets) = nullptr;
+  /// What pack_right wrote. Nothing else is read then.
+  const T* packed = nullptr;
 };
 
 /// Where the product goes: rows of consecutive columns. Columns come in periods (the samples of a
@@ -83,6 +87,10 @@ struct Product {
                 const struct TileRange& range,
                 const T* tile,
                 Index ld) = nullptr;
+  /// Called, where given, for every run of elements of a row that are complete, by the thread that
+  /// computed them, while they are in its second-level cache. With `store` there are none.
+  const void* finisher = nullptr;
+  void (*finish)(const void* finisher, T* first, Index count) = nullptr;
 };
 
 /// Rows [i0, i1) and columns [j0, j1) of C.
@@ -111,6 +119,19 @@ void gemm(const GemmSize& size,
           const RightOperand<T>& b,
           const Product<T>& c);
 
+/// Operands that many products share are packed ahead: A as it is with `packed`, B in panels of the
+/// width that products of these many rows read. Elements that this takes, and the packing itself.
+/// `a` is an operand with `pack`; the depth of `b` is cut as that of `a`, which is to be the left
+/// operand of the products. What is written belongs to the instruction set in use.
+template <class T>
+Index packed_left_elements(const GemmSize& size) noexcept;
+template <class T>
+void pack_left(const GemmSize& size, const LeftOperand<T>& a, T* packed);
+template <class T>
+Index packed_right_elements(const GemmSize& size) noexcept;
+template <class T>
+void pack_right(const GemmSize& size, const LeftOperand<T>& a, const RightOperand<T>& b, T* packed);
+
 /// `pack` for a matrix in memory: element (line, k) at data[line * line_stride + k * depth_stride].
 template <class T>
 struct StridedOperand {
@@ -128,6 +149,14 @@ void gemm_strided(const GemmSize& size,
                   const StridedOperand<T>& a,
                   const StridedOperand<T>& b,
                   const Product<T>& c);
+/// The same with B packed ahead, by pack_strided_right.
+template <class T>
+void gemm_strided(const GemmSize& size,
+                  const StridedOperand<T>& a,
+                  const T* packed_b,
+                  const Product<T>& c);
+template <class T>
+void pack_strided_right(const GemmSize& size, const StridedOperand<T>& b, T* packed);
 
 /// Writes the transpose of src (rows x columns, `src_stride` apart) to dst: dst[j * dst_stride +
 /// i].

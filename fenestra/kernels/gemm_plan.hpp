@@ -104,6 +104,28 @@ struct Job {
   const T* shared_a = nullptr;
 };
 
+/// As high as the accumulators of the instruction set in use allow.
+RowPanels row_panels(Index rows) noexcept;
+
+template <class T>
+DepthCuts depth_cuts(const GemmSize& size, const LeftOperand<T>& a) {
+  return {size.depth, a.row_starts != nullptr ? a.segment : 0};
+}
+
+/// Row panels [begin, end) of A, whole depth: [block of depth][row panel][depth][row].
+template <class T>
+void pack_rows(const Job<T>& job, Index begin, Index end, T* dst) {
+  for (Index p = begin; p < end; ++p) {
+    const Index i0 = job.panels.begin(p);
+    const Index height = job.panels.begin(p + 1) - i0;
+    for (Index block = 0; block < job.cuts.count(); ++block) {
+      const auto [k0, k1] = job.cuts.block(block);
+      job.a.pack(
+          job.a.object, {i0, height, k0, k1}, height, dst + k0 * job.size.rows + i0 * (k1 - k0));
+    }
+  }
+}
+
 /// Blocks of C, one task each.
 struct BlockGrid {
   Index columns;     // of a block
@@ -126,7 +148,8 @@ PackCost pack_cost(const Job<T>& job) {
   constexpr Index kCopied = 4;
   constexpr Index kTurned = 16;
   constexpr Index kGathered = 32;
-  const Index right = job.b.pack != nullptr    ? kGathered
+  const Index right = job.b.packed != nullptr  ? 0
+                      : job.b.pack != nullptr  ? kGathered
                       : job.b.line_stride == 1 ? kCopied
                                                : kTurned;
   return {job.a.access == LeftAccess::packed_block ? kTurned : 0, right};

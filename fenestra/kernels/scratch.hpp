@@ -28,6 +28,7 @@ enum ScratchSlot : int {
   scratch_caller_3,
   scratch_around,
   scratch_around_2,
+  scratch_around_3,
   scratch_slots,
 };
 

@@ -48,14 +48,29 @@ void run_spec(const ConvProblem& problem, const ConvArguments<T>& arguments) {
     case ConvDirection::weight_grad: out = spec::conv_weight_grad(lhs, rhs, g); break;
   }
   std::copy_n(out.data(), out.size(), arguments.out);
+  if (arguments.finish != nullptr) {
+    arguments.finish->run(arguments.out, out.size());
+  }
 }
 
 // oneDNN is here to be asked for by name; what else is chosen must not depend on it.
 constexpr ConvCandidate<float> kFloat[] = {
-    {"conv_f32_winograd", detail::refuse_conv_winograd, detail::run_conv_winograd<float>},
+    {"conv_f32_winograd",
+     detail::refuse_conv_winograd,
+     detail::run_conv_winograd<float>,
+     detail::packed_elements_conv_winograd<float>,
+     detail::pack_conv_winograd<float>},
     {"conv_f32_depthwise", detail::refuse_conv_depthwise, detail::run_conv_depthwise<float>},
-    {"conv_f32_direct", detail::refuse_conv_direct<float>, detail::run_conv_direct<float>},
-    {"conv_f32_gemm", detail::refuse_conv_gemm, detail::run_conv_gemm<float>},
+    {"conv_f32_direct",
+     detail::refuse_conv_direct<float>,
+     detail::run_conv_direct<float>,
+     detail::packed_elements_conv_direct<float>,
+     detail::pack_conv_direct<float>},
+    {"conv_f32_gemm",
+     detail::refuse_conv_gemm,
+     detail::run_conv_gemm<float>,
+     detail::packed_elements_conv_gemm<float>,
+     detail::pack_conv_gemm<float>},
 #ifdef FENESTRA_HAVE_ONEDNN
     {detail::kOnednnName, detail::refuse_conv_onednn, detail::run_conv_onednn},
 #endif
@@ -63,10 +78,22 @@ constexpr ConvCandidate<float> kFloat[] = {
 };
 
 constexpr ConvCandidate<double> kDouble[] = {
-    {"conv_f64_winograd", detail::refuse_conv_winograd, detail::run_conv_winograd<double>},
+    {"conv_f64_winograd",
+     detail::refuse_conv_winograd,
+     detail::run_conv_winograd<double>,
+     detail::packed_elements_conv_winograd<double>,
+     detail::pack_conv_winograd<double>},
     {"conv_f64_depthwise", detail::refuse_conv_depthwise, detail::run_conv_depthwise<double>},
-    {"conv_f64_direct", detail::refuse_conv_direct<double>, detail::run_conv_direct<double>},
-    {"conv_f64_gemm", detail::refuse_conv_gemm, detail::run_conv_gemm<double>},
+    {"conv_f64_direct",
+     detail::refuse_conv_direct<double>,
+     detail::run_conv_direct<double>,
+     detail::packed_elements_conv_direct<double>,
+     detail::pack_conv_direct<double>},
+    {"conv_f64_gemm",
+     detail::refuse_conv_gemm,
+     detail::run_conv_gemm<double>,
+     detail::packed_elements_conv_gemm<double>,
+     detail::pack_conv_gemm<double>},
     {"conv_f64_spec", refuse_nothing, run_spec<double>},
 };
 

@@ -8,9 +8,10 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
-#include <fenestra/engine/with_kernel.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/conv/call.hpp>
+#include <fenestra/ops/conv/epilogue.hpp>
 #include <fenestra/ops/conv/geometry.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -32,15 +33,15 @@ namespace fenestra {
 /// Every candidate of every direction, for float and double.
 FENESTRA_API std::vector<KernelChoice> conv_kernels(const ConvGeometry& g);
 
-namespace graph {
-class Operation;
-}  // namespace graph
-
 struct ConvProblem;
 template <class T>
 struct ConvArguments;
 template <class T>
 using ConvKernel = kernels::Candidate<ConvProblem, ConvArguments<T>>;
+template <KernelScalar T>
+class PreparedConv;
+template <class T>
+class Primitive;
 
 /// Chooses a candidate, and runs one; compiled for float and double. `bias` may be null. `out` is
 /// overwritten whole.
@@ -124,9 +125,10 @@ struct ConvPrimitive {
   }
 
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
     if constexpr (KernelScalar<T>) {
-      run_with(choose_conv<T>(direction, g), in, data, out, {});
+      const T* b = has_bias ? in[2].data() : nullptr;
+      run_conv(choose_conv<T>(direction, g), direction, g, in[0].data(), in[1].data(), b, out);
     } else {
       const Tensor<T>* b = has_bias ? &in[2] : nullptr;
       switch (direction) {
@@ -143,17 +145,8 @@ struct ConvPrimitive {
     }
   }
   template <KernelScalar T>
-  void run_with(const ConvKernel<T>& kernel,
-                std::span<const Tensor<T>> in,
-                std::span<const Selection>,
-                T* out,
-                const SelectionBuffer&) const {
-    const T* b = has_bias ? in[2].data() : nullptr;
-    run_conv(kernel, direction, g, in[0].data(), in[1].data(), b, out);
-  }
-  template <KernelScalar T>
-  WithKernel<ConvPrimitive, ConvKernel<T>> prepare() const {
-    return {*this, &choose_conv<T>(direction, g)};
+  PreparedConv<T> prepare() const {
+    return PreparedConv<T>(*this);
   }
   Index multiply_adds() const { return g.multiply_adds(); }
   std::optional<Split> split(std::span<const Shape> in) const {
@@ -232,6 +225,42 @@ struct ConvPrimitive {
     return apply(ConvPrimitive{ConvDirection::forward, g, false}, {x, w});
   }
 };
+
+/// A convolution with its kernel chosen. Its weights can be packed ahead; the packed form is passed
+/// over where another instruction set is in use by then.
+template <KernelScalar T>
+class FENESTRA_API PreparedConv {
+ public:
+  explicit PreparedConv(const ConvPrimitive& conv, const ConvEpilogue& epilogue = {});
+
+  std::string_view kernel_name() const { return kernel_->name; }
+  graph::Packing packing() const { return {1, packed_elements_ * sizeof(T)}; }
+  void pack(const T* w, T* packed) const;
+  /// `packed` may be null.
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&,
+           void*,
+           const T* packed) const;
+
+ private:
+  bool is_packed_here() const;
+
+  ConvPrimitive conv_;
+  ConvEpilogue epilogue_;
+  const ConvKernel<T>* kernel_;
+  std::string_view isa_;
+  std::size_t packed_elements_ = 0;
+};
+extern template class PreparedConv<float>;
+extern template class PreparedConv<double>;
+
+/// The convolution with a sum or an activation that reads its result; see fused.hpp.
+template <KernelScalar T>
+std::shared_ptr<const Primitive<T>> take_in(const ConvPrimitive& conv,
+                                            const Primitive<T>& reader,
+                                            std::size_t input);
 
 /// Not where it sums over them. Kernels pack the weights in every call: a piece has twice as many
 /// cells of activations as of weights, and enough cells to fill their tiles.

@@ -1,6 +1,8 @@
 // The convolution family on float and double: chooses candidates and runs them.
+#include <fenestra/kernels/isa.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv/kernels.hpp>
+#include <fenestra/ops/elementwise/loops.hpp>
 
 #include <algorithm>
 
@@ -84,6 +86,74 @@ void run_conv(const ConvKernel<T>& kernel,
     kernel.run({direction, for_kernels(g)}, {lhs, rhs, bias, out});
   }
 }
+
+template <class T>
+void ConvFinish<T>::run(T* first, Index count) const {
+  const detail::ElementwiseLoops<T>& loops = detail::elementwise_loops<T>();
+  if (epilogue_.has_sum()) {
+    const detail::RunOperand<T> result{first, 1};
+    const detail::RunOperand<T> residual{residual_ + (first - out_), 1};
+    const bool result_first = epilogue_.sum == ConvEpilogue::Sum::result_first;
+    loops.binary(BinaryFunction::add,
+                 result_first ? result : residual,
+                 result_first ? residual : result,
+                 first,
+                 count);
+  }
+  if (epilogue_.activation) {
+    loops.unary(*epilogue_.activation, first, first, count);
+  }
+}
+
+template class ConvFinish<float>;
+template class ConvFinish<double>;
+
+template <KernelScalar T>
+PreparedConv<T>::PreparedConv(const ConvPrimitive& conv, const ConvEpilogue& epilogue)
+    : conv_(conv),
+      epilogue_(epilogue),
+      kernel_(&choose_conv<T>(conv.direction, conv.g)),
+      isa_(kernels::isa_name()) {
+  if (kernel_->packed_elements != nullptr && conv.g.multiply_adds() > 0) {
+    packed_elements_ =
+        static_cast<std::size_t>(kernel_->packed_elements({conv.direction, for_kernels(conv.g)}));
+  }
+}
+
+template <KernelScalar T>
+bool PreparedConv<T>::is_packed_here() const {
+  return isa_ == kernels::isa_name();
+}
+
+template <KernelScalar T>
+void PreparedConv<T>::pack(const T* w, T* packed) const {
+  if (is_packed_here()) {
+    kernel_->pack({conv_.direction, for_kernels(conv_.g)}, {.rhs = w, .out = packed});
+  }
+}
+
+template <KernelScalar T>
+void PreparedConv<T>::run(std::span<const Tensor<T>> in,
+                          std::span<const Selection>,
+                          T* out,
+                          const SelectionBuffer&,
+                          void*,
+                          const T* packed) const {
+  if (is_done(conv_.direction, conv_.g, out)) {
+    return;
+  }
+  const ConvFinish<T> finish(epilogue_, epilogue_.has_sum() ? in.back().data() : nullptr, out);
+  kernel_->run({conv_.direction, for_kernels(conv_.g)},
+               {.lhs = in[0].data(),
+                .rhs = in[1].data(),
+                .bias = conv_.has_bias ? in[2].data() : nullptr,
+                .out = out,
+                .packed = packed != nullptr && is_packed_here() ? packed : nullptr,
+                .finish = epilogue_.is_empty() ? nullptr : &finish});
+}
+
+template class PreparedConv<float>;
+template class PreparedConv<double>;
 
 template const ConvKernel<float>& choose_conv(ConvDirection, const ConvGeometry&);
 template const ConvKernel<double>& choose_conv(ConvDirection, const ConvGeometry&);

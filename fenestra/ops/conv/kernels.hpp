@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/kernels/candidate.hpp>
+#include <fenestra/ops/conv/epilogue.hpp>
 #include <fenestra/ops/conv/geometry.hpp>
 
 #include <span>
@@ -17,6 +18,28 @@ struct ConvProblem {
   ConvGeometry geometry;
 };
 
+/// What is done to a run of results as soon as their sums are complete, by the thread that has
+/// computed them and still has them in its cache.
+template <class T>
+class ConvFinish {
+ public:
+  /// `residual` is of the result's shape, and not read where the epilogue has no sum.
+  ConvFinish(const ConvEpilogue& epilogue, const T* residual, const T* out)
+      : epilogue_(epilogue), residual_(residual), out_(out) {}
+
+  /// Elements [first, first + count) of the result, each exactly once.
+  void run(T* first, Index count) const;
+  /// The same as a function that knows no convolution, for kernels::gemm.
+  static void run_object(const void* finish, T* first, Index count) {
+    static_cast<const ConvFinish*>(finish)->run(first, count);
+  }
+
+ private:
+  const ConvEpilogue& epilogue_;
+  const T* residual_;
+  const T* out_;
+};
+
 /// Dense tensors in the geometry's layout. `out` is overwritten whole; it need not be initialised.
 template <class T>
 struct ConvArguments {
@@ -24,7 +47,9 @@ struct ConvArguments {
   const T* rhs = nullptr;  ///< w, w, y_bar
   const T* bias =
       nullptr;       ///< per channel of `out`, may be null; always null for the weight gradient
-  T* out = nullptr;  ///< y, x_bar, w_bar
+  T* out = nullptr;  ///< y, x_bar, w_bar; in `ConvCandidate::pack` the packed form of `rhs`
+  const T* packed = nullptr;              ///< the packed form of `rhs`, or null
+  const ConvFinish<T>* finish = nullptr;  ///< of the forward direction only, or null
 };
 
 /// Multiply-adds of one sample, in any direction. What candidates refuse by, never that of the

@@ -124,6 +124,9 @@ class DepthwiseCorrelation {
          .channels = channels_,
          .bias = arguments_.bias,
          .out = arguments_.out + line * columns() * channels_});
+    if (arguments_.finish != nullptr) {
+      arguments_.finish->run(arguments_.out + line * columns() * channels_, columns() * channels_);
+    }
   }
 
   const ConvGeometry& g_;

@@ -57,7 +57,18 @@ class Correlation {
     choose_band();
     allocate(kernels::scratch_caller, [&](Arena& arena) { cut_tables(arena); });
     fill_tables();
-    pack_weights();
+    if (arguments.packed == nullptr) {
+      pack_weights();
+    }
+  }
+
+  static Index packed_elements(const ConvGeometry& g) {
+    return g.out_channels * g.group_in() * g.windows.taps();
+  }
+  /// Writes the weights `w` as a run reads them.
+  static void pack(const ConvProblem& problem, const T* w, T* packed) {
+    const ConvArguments<T> arguments{.rhs = w, .packed = packed};
+    Correlation(problem, arguments).pack_weights();
   }
 
   void run() {
@@ -128,7 +139,8 @@ class Correlation {
     offsets_ = arena.take<Index>(axes_.column.kernel);
     taps_ = arena.take<Index>(axes_.column.kernel);
     phase_ = arena.take<ColumnPhase<T>>(phases_);
-    weights_ = arena.take<T>(g_.out_channels * g_.group_in() * g_.windows.taps());
+    weights_ =
+        arguments_.packed != nullptr ? arguments_.packed : arena.take<T>(packed_elements(g_));
   }
 
   void fill_tables() {
@@ -278,6 +290,13 @@ class Correlation {
          .row_stride = target_.width,
          .places = places,
          .row_buffer = row_buffer});
+    if (arguments_.finish != nullptr) {
+      T* out = arguments_.out + target_channel * target_.channel_stride() +
+               outer * target_.plane() + row0 * target_.width;
+      for (Index c = 0; c < target_.channels; ++c) {
+        arguments_.finish->run(out + c * target_.channel_stride(), rows * target_.width);
+      }
+    }
   }
 
   const ConvGeometry& g_;
@@ -298,7 +317,7 @@ class Correlation {
   Index* offsets_ = nullptr;
   Index* taps_ = nullptr;
   ColumnPhase<T>* phase_ = nullptr;
-  T* weights_ = nullptr;
+  const T* weights_ = nullptr;
 };
 
 }  // namespace
@@ -377,9 +396,30 @@ void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& argumen
   }
 }
 
-template const char* refuse_conv_direct<float>(const ConvProblem&);
-template const char* refuse_conv_direct<double>(const ConvProblem&);
-template void run_conv_direct(const ConvProblem&, const ConvArguments<float>&);
-template void run_conv_direct(const ConvProblem&, const ConvArguments<double>&);
+template <class T>
+Index packed_elements_conv_direct(const ConvProblem& problem) {
+  return problem.direction == ConvDirection::weight_grad
+             ? 0
+             : Correlation<T>::packed_elements(problem.geometry);
+}
+
+template <class T>
+void pack_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments) {
+  if (problem.geometry.layout == Layout::channels_last) {
+    DirectLast<T, Correlation<T>>(problem, arguments).pack(arguments.out);
+  } else {
+    Correlation<T>::pack(problem, arguments.rhs, arguments.out);
+  }
+}
+
+#define FENESTRA_INSTANTIATE_CONV_DIRECT(T)                                    \
+  template const char* refuse_conv_direct<T>(const ConvProblem&);              \
+  template Index packed_elements_conv_direct<T>(const ConvProblem&);           \
+  template void pack_conv_direct(const ConvProblem&, const ConvArguments<T>&); \
+  template void run_conv_direct(const ConvProblem&, const ConvArguments<T>&)
+
+FENESTRA_INSTANTIATE_CONV_DIRECT(float);
+FENESTRA_INSTANTIATE_CONV_DIRECT(double);
+#undef FENESTRA_INSTANTIATE_CONV_DIRECT
 
 }  // namespace fenestra::detail

@@ -22,4 +22,10 @@ const char* refuse_conv_direct(const ConvProblem& problem);
 template <class T>
 void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
+/// Weights in tiles of channels, see ColumnPhase::weights; in both layouts the same.
+template <class T>
+Index packed_elements_conv_direct(const ConvProblem& problem);
+template <class T>
+void pack_conv_direct(const ConvProblem& problem, const ConvArguments<T>& arguments);
+
 }  // namespace fenestra::detail

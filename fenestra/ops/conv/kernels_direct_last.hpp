@@ -26,6 +26,14 @@ class DirectLast {
     sample_.geometry.batch = 1;
   }
 
+  /// Writes the weights as `Correlate` reads them.
+  void pack(T* packed) const {
+    T* w = nullptr;
+    allocate(kernels::scratch_around_2, [&](Arena& arena) { w = arena.take<T>(weights()); });
+    turn_weights(arguments_.rhs, true, w);
+    Correlate::pack(sample_, w, packed);
+  }
+
   void run() const {
     if (sample_.direction == ConvDirection::weight_grad) {
       add_samples();
@@ -91,9 +99,14 @@ class DirectLast {
     const ActivationMap target = forward ? g().y_map() : g().x_map();
     const Index in = source.channels * source.cells;
     const Index out = target.channels * target.cells;
-    T* w = nullptr;
-    allocate(kernels::scratch_around_2, [&](Arena& arena) { w = arena.take<T>(weights()); });
-    turn_weights(arguments_.rhs, true, w);
+    const T* packed = arguments_.packed;
+    if (packed == nullptr) {
+      T* own = nullptr;
+      allocate(kernels::scratch_around_3,
+               [&](Arena& arena) { own = arena.take<T>(Correlate::packed_elements(g())); });
+      pack(own);
+      packed = own;
+    }
     const auto body = [&](Index begin, Index end) {
       T* lhs = nullptr;
       T* result = nullptr;
@@ -103,9 +116,16 @@ class DirectLast {
       });
       for (Index n = begin; n < end; ++n) {
         transpose_planes(arguments_.lhs + n * in, source, true, lhs);
-        const ConvArguments<T> planes{lhs, w, arguments_.bias, result};
+        const ConvArguments<T> planes{
+            .lhs = lhs, .bias = arguments_.bias, .out = result, .packed = packed};
         Correlate(sample_, planes).run();
         transpose_planes(result, target, false, arguments_.out + n * out);
+        if (arguments_.finish != nullptr) {
+          T* sample = arguments_.out + n * out;
+          spread(out, [&](Index first, Index last) {
+            arguments_.finish->run(sample + first, last - first);
+          });
+        }
       }
     };
     // A sample for each thread, or all threads on each sample.

@@ -182,16 +182,79 @@ struct Correlation {
   T* out = nullptr;
   Index out_channel_stride = 0;
   const T* bias = nullptr;
+  const ConvFinish<T>* finish = nullptr;
+
+  bool channels_last() const { return patches.grid.channels_last; }
+  GemmSize size() const {
+    const Index cells = patches.grid.cells();
+    return channels_last() ? GemmSize{cells, out_channels, patches.grid.depth()}
+                           : GemmSize{out_channels, cells, patches.grid.depth()};
+  }
+  Index packed_elements() const {
+    return channels_last() ? kernels::packed_right_elements<T>(size())
+                           : kernels::packed_left_elements<T>(size());
+  }
 };
+
+/// The patches as rows, channels last.
+template <class T>
+LeftOperand<T> patch_rows(const Correlation<T>& c) {
+  LeftOperand<T> left{.object = &c.patches};
+  if (c.patches.grid.channels >= kFewChannels) {
+    left.access = LeftAccess::rows;
+    left.row_starts = cell_rows<T>;
+    left.segment = c.patches.grid.channels;
+  } else {
+    left.access = LeftAccess::packed_block;
+    left.pack = pack_cells_last<T>;
+  }
+  return left;
+}
+
+/// Writes the weights as `correlate` would rather read them.
+template <class T>
+void pack_weights(const Correlation<T>& c, T* packed) {
+  if (c.channels_last()) {
+    kernels::pack_right<T>(c.size(), patch_rows(c), c.w_right, packed);
+  } else {
+    kernels::pack_left<T>(c.size(), c.w_left, packed);
+  }
+}
+
+/// Cells of samples so small that they share panels, channels first: stored, and finished sample by
+/// sample.
+template <class T>
+struct FinishedTarget {
+  GridTarget<T> target;
+  const ConvFinish<T>* finish = nullptr;
+  Index sample_cells = 0;
+};
+
+template <class T>
+void store_finished(const void* object, const kernels::TileRange& range, const T* tile, Index ld) {
+  const auto& t = *static_cast<const FinishedTarget<T>*>(object);
+  store_cells<T>(&t.target, range, tile, ld);
+  for (Index j = range.j0; j < range.j1;) {
+    const Index sample = j / t.sample_cells;
+    const Index end = std::min((sample + 1) * t.sample_cells, range.j1);
+    T* cells = t.target.data + sample * t.target.grid->axes[0].target_stride + j % t.sample_cells;
+    for (Index i = range.i0; i < range.i1; ++i) {
+      t.finish->run(cells + i * t.target.channel_stride, end - j);
+    }
+    j = end;
+  }
+}
 
 template <class T>
 void correlate(const Correlation<T>& c) {
   const PatchGrid& grid = c.patches.grid;
   const Index cells = grid.cells();
-  const Index depth = grid.depth();
   const GridTarget<T> target{&grid, c.out, c.out_channel_stride};
+  FinishedTarget<T> finished{target, c.finish};
   Product<T> product;
   product.data = c.out;
+  product.finisher = c.finish;
+  product.finish = c.finish != nullptr ? ConvFinish<T>::run_object : nullptr;
   if (!grid.channels_last) {
     const Index samples = grid.rank > 1 ? grid.axes[0].count : 1;
     const Index sample_cells = samples > 0 ? cells / samples : 0;
@@ -205,8 +268,13 @@ void correlate(const Correlation<T>& c) {
     } else {
       product.object = &target;
       product.store = store_cells<T>;
+      if (c.finish != nullptr) {
+        finished.sample_cells = sample_cells;
+        product.object = &finished;
+        product.store = store_finished<T>;
+      }
     }
-    kernels::gemm<T>({c.out_channels, cells, depth},
+    kernels::gemm<T>(c.size(),
                      c.w_left,
                      {.object = &c.patches,
                       .pack = pack_cells<T>,
@@ -215,22 +283,13 @@ void correlate(const Correlation<T>& c) {
                      product);
     return;
   }
-  LeftOperand<T> left{.object = &c.patches};
-  if (grid.channels >= kFewChannels) {
-    left.access = LeftAccess::rows;
-    left.row_starts = cell_rows<T>;
-    left.segment = grid.channels;
-  } else {
-    left.access = LeftAccess::packed_block;
-    left.pack = pack_cells_last<T>;
-  }
   product.column_bias = c.bias;
   product.row_stride = grid.axes[grid.rank - 1].target_stride;
   if (!is_dense_target(grid, 0, product.row_stride)) {
     product.object = &target;
     product.store = store_channels<T>;
   }
-  kernels::gemm<T>({cells, c.out_channels, depth}, left, c.w_right, product);
+  kernels::gemm<T>(c.size(), patch_rows(c), c.w_right, product);
 }
 
 template <class T>
@@ -240,8 +299,9 @@ const T* zero_channels(Index count) {
   return zeros;
 }
 
-template <class T>
-void forward(const Group<T>& s) {
+/// Calls f(correlation) with the one that computes the group.
+template <class T, class F>
+void forward(const Group<T>& s, const F& f) {
   const ConvGeometry& g = s.g;
   const Index first_in = s.group * g.group_in();
   const Index first_out = s.group * g.group_out();
@@ -252,15 +312,21 @@ void forward(const Group<T>& s) {
   c.out = s.arguments.out + first_out * s.y.channel;
   c.out_channel_stride = s.y.channel;
   c.bias = s.arguments.bias != nullptr ? s.arguments.bias + first_out : nullptr;
+  c.finish = s.arguments.finish;
   const T* w = s.arguments.rhs + g.w_map().at(first_out, 0, 0);
   const Index depth = g.group_in() * g.windows.taps();
+  const StridedOperand<T> matrix{w, depth, 1};
   if (g.layout == Layout::channels_first) {
-    c.w_left = {.access = LeftAccess::rows, .data = w, .row_stride = depth};
+    c.w_left = {.access = LeftAccess::rows,
+                .data = w,
+                .row_stride = depth,
+                .object = &matrix,
+                .pack = kernels::pack_strided<T>};
   } else {
     c.patches.zeros = zero_channels<T>(g.group_in());
     c.w_right = {.data = w, .depth_stride = g.out_channels};
   }
-  correlate(c);
+  f(c);
 }
 
 /// The weights of one phase as GEMM operands: taps[j] is the number of the phase's tap j.
@@ -334,8 +400,8 @@ void pack_phase_right(const void* object, const PanelRange& range, Index width, 
   }
 }
 
-template <class T>
-void input_grad_phase(const Group<T>& s, const Index* phase) {
+template <class T, class F>
+void input_grad_phase(const Group<T>& s, const Index* phase, const F& f) {
   const ConvGeometry& g = s.g;
   const Index first_in = s.group * g.group_in();
   const Index first_out = s.group * g.group_out();
@@ -391,7 +457,7 @@ void input_grad_phase(const Group<T>& s, const Index* phase) {
     c.patches.zeros = zero_channels<T>(g.group_out());
     c.w_right = {.object = &weights, .pack = pack_phase_right<T>};
   }
-  correlate(c);
+  f(c);
 }
 
 /// Multiplying first pays where a product is shared by more sums than the gathered y_bar would be.
@@ -472,15 +538,12 @@ void input_grad_few(const Group<T>& s) {
   }
 }
 
-template <class T>
-void input_grad(const Group<T>& s) {
-  if (multiplies_first(s.g)) {
-    input_grad_few(s);
-    return;
-  }
+/// Calls f(correlation) for every phase that has cells, one after another.
+template <class T, class F>
+void input_grad(const Group<T>& s, const F& f) {
   Index phase[kMaxSpatialRank] = {};
   for (int a = 0; a >= 0;) {
-    input_grad_phase(s, phase);
+    input_grad_phase(s, phase, f);
     for (a = s.g.rank() - 1; a >= 0 && ++phase[a] == s.g.windows[a].stride; --a) {
       phase[a] = 0;
     }
@@ -548,22 +611,102 @@ void weight_grad(const Group<T>& s) {
       product);
 }
 
+/// Whether weights are brought into another form: not where products are formed first, nor where
+/// there are none.
+bool packs(const ConvProblem& problem) {
+  switch (problem.direction) {
+    case ConvDirection::forward: return true;
+    case ConvDirection::input_grad: return !multiplies_first(problem.geometry);
+    case ConvDirection::weight_grad: break;
+  }
+  return false;
+}
+
+/// Calls f(correlation) for those that compute the group, in a direction that packs.
+template <class T, class F>
+void for_each_correlation(ConvDirection direction, const Group<T>& s, const F& f) {
+  if (direction == ConvDirection::forward) {
+    forward(s, f);
+  } else {
+    input_grad(s, f);
+  }
+}
+
+template <class T>
+Group<T> group_of(const ConvGeometry& g, const ConvArguments<T>& arguments, Index group) {
+  return {g,
+          arguments,
+          group,
+          ActivationStrides(g.x_map(), g.windows.in_shape()),
+          ActivationStrides(g.y_map(), g.windows.out_shape())};
+}
+
+template <class T>
+Index packed_group_elements(const ConvProblem& problem) {
+  T nothing[1] = {};
+  const ConvArguments<T> unread{.lhs = nothing, .rhs = nothing, .out = nothing};
+  Index elements = 0;
+  for_each_correlation(problem.direction,
+                       group_of(problem.geometry, unread, 0),
+                       [&](const Correlation<T>& c) { elements += c.packed_elements(); });
+  return elements;
+}
+
+/// From the packed weights of its group, where it is given them.
+template <class T>
+void correlate_group(ConvDirection direction, const Group<T>& s, const T* packed) {
+  for_each_correlation(direction, s, [&](Correlation<T>& c) {
+    if (packed != nullptr && c.channels_last()) {
+      c.w_right = {.packed = packed};
+    } else if (packed != nullptr) {
+      c.w_left = {.access = LeftAccess::packed, .packed = packed};
+    }
+    packed = packed != nullptr ? packed + c.packed_elements() : nullptr;
+    correlate(c);
+  });
+}
+
 }  // namespace
 
 const char* refuse_conv_gemm(const ConvProblem&) { return nullptr; }
 
 template <class T>
+Index packed_elements_conv_gemm(const ConvProblem& problem) {
+  return packs(problem) ? problem.geometry.groups * packed_group_elements<T>(problem) : 0;
+}
+
+template <class T>
+void pack_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) {
+  T* packed = arguments.out;
+  // Activations are not read.
+  const ConvArguments<T> weights{.lhs = arguments.rhs, .rhs = arguments.rhs, .out = arguments.out};
+  for (Index group = 0; group < problem.geometry.groups; ++group) {
+    for_each_correlation(problem.direction,
+                         group_of(problem.geometry, weights, group),
+                         [&](const Correlation<T>& c) {
+                           pack_weights(c, packed);
+                           packed += c.packed_elements();
+                         });
+  }
+}
+
+template <class T>
 void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   const ConvGeometry& g = problem.geometry;
-  const ActivationStrides x(g.x_map(), g.windows.in_shape());
-  const ActivationStrides y(g.y_map(), g.windows.out_shape());
+  const Index packed_elements =
+      arguments.packed != nullptr && g.groups > 1 ? packed_group_elements<T>(problem) : 0;
   const auto run = [&](Index begin, Index end) {
     for (Index group = begin; group < end; ++group) {
-      const Group<T> s{g, arguments, group, x, y};
-      switch (problem.direction) {
-        case ConvDirection::forward: forward(s); break;
-        case ConvDirection::input_grad: input_grad(s); break;
-        case ConvDirection::weight_grad: weight_grad(s); break;
+      const Group<T> s = group_of(g, arguments, group);
+      if (problem.direction == ConvDirection::weight_grad) {
+        weight_grad(s);
+      } else if (!packs(problem)) {
+        input_grad_few(s);
+      } else {
+        correlate_group(
+            problem.direction,
+            s,
+            arguments.packed != nullptr ? arguments.packed + group * packed_elements : nullptr);
       }
     }
   };
@@ -576,7 +719,13 @@ void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments
   }
 }
 
-template void run_conv_gemm(const ConvProblem&, const ConvArguments<float>&);
-template void run_conv_gemm(const ConvProblem&, const ConvArguments<double>&);
+#define FENESTRA_INSTANTIATE_CONV_GEMM(T)                                    \
+  template Index packed_elements_conv_gemm<T>(const ConvProblem&);           \
+  template void pack_conv_gemm(const ConvProblem&, const ConvArguments<T>&); \
+  template void run_conv_gemm(const ConvProblem&, const ConvArguments<T>&)
+
+FENESTRA_INSTANTIATE_CONV_GEMM(float);
+FENESTRA_INSTANTIATE_CONV_GEMM(double);
+#undef FENESTRA_INSTANTIATE_CONV_GEMM
 
 }  // namespace fenestra::detail

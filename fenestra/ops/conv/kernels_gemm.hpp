@@ -17,4 +17,10 @@ const char* refuse_conv_gemm(const ConvProblem& problem);
 template <class T>
 void run_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
+/// Weights as GEMM reads its operands, group by group and, in the input gradient, phase by phase.
+template <class T>
+Index packed_elements_conv_gemm(const ConvProblem& problem);
+template <class T>
+void pack_conv_gemm(const ConvProblem& problem, const ConvArguments<T>& arguments);
+
 }  // namespace fenestra::detail

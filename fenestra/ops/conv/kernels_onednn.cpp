@@ -458,6 +458,9 @@ void run_conv_onednn(const ConvProblem& problem, const ConvArguments<float>& arg
     if (!forward && arguments.bias != nullptr) {
       add_bias(problem.geometry.x_map(), arguments.bias, arguments.out);
     }
+    if (arguments.finish != nullptr) {
+      arguments.finish->run(arguments.out, problem.geometry.y_shape().elements().value_or(0));
+    }
   } catch (const std::exception&) {
     run_conv_gemm(problem, arguments);
   }

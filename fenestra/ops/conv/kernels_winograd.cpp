@@ -218,7 +218,7 @@ void pack_panel(const void* object, const PanelRange& range, Index width, T* dst
 /// Transformed weights of the panels from `first` on: [product][panel][source channel][block].
 template <class T>
 struct WinogradWeights {
-  T* data = nullptr;
+  const T* data = nullptr;
   Index product = 0;  // from product to product
   Index first = 0;
 };
@@ -250,7 +250,7 @@ class WinogradCorrelation {
     choose_parts();
     allocate(kernels::scratch_caller, [&](Arena& arena) {
       reader_.dst = arena.take<T>(kProducts * reader_.product);
-      weights_.data = arena.take<T>(by_panels_ ? 0 : kProducts * weights_.product);
+      own_weights_ = arena.take<T>(by_panels_ || arguments.packed != nullptr ? 0 : part_elements());
       offsets_ = arena.take<Index>(sources());
       bias_ = arena.take<T>(panels() * block());
     });
@@ -273,12 +273,24 @@ class WinogradCorrelation {
       read_part(loops_, reader_, grid_, r0, r1);
       for (Index panel0 = 0; panel0 < panels(); panel0 += part_panels_) {
         const Index panel1 = std::min(panel0 + part_panels_, panels());
-        if (weights_.first != panel0) {
-          weights_.first = panel0;
-          read_weights(panel1 - panel0);
+        if (arguments_.packed != nullptr) {
+          weights_ = packed_part(panel0);
+        } else if (weights_.first != panel0) {
+          read_weights(panel0, panel1, own_weights_);
+          weights_ = {own_weights_, weight_product_, panel0};
         }
         run_part(r0, r1, panel1 - panel0);
       }
+    }
+  }
+
+  Index packed_elements() const { return ceil_of(panels(), part_panels_) * part_elements(); }
+  /// Writes all parts of the weights.
+  void pack(T* packed) const {
+    for (Index panel0 = 0; panel0 < panels(); panel0 += part_panels_) {
+      read_weights(panel0,
+                   std::min(panel0 + part_panels_, panels()),
+                   packed + panel0 / part_panels_ * part_elements());
     }
   }
 
@@ -286,13 +298,15 @@ class WinogradCorrelation {
   Index block() const { return loops_.block; }
   Index sources() const { return reader_.image.channels; }
   Index panels() const { return ceil_of(target_.channels, block()); }
+  /// Of a part of the weights.
+  Index part_elements() const { return kProducts * weight_product_; }
 
   void choose_parts() {
     constexpr auto kBytes = static_cast<Index>(sizeof(T));
     const Index pitch = round_up(sources(), block());
     const Index panel = kProducts * sources() * block() * kBytes;
     part_panels_ = part_of(panels(), kWeightBytes / panel);
-    weights_.product = odd_lines<T>(part_panels_ * sources() * block());
+    weight_product_ = odd_lines<T>(part_panels_ * sources() * block());
     const Index data_row = kProducts * grid_.columns * pitch * kBytes;
     const Index data_bytes = part_panels_ < panels() ? kManyDataBytes : kDataBytes;
     part_rows_ = part_of(grid_.all_rows(), data_bytes / data_row);
@@ -352,19 +366,18 @@ class WinogradCorrelation {
     return kernels::scratch<T>(kernels::scratch_caller_2,
                                static_cast<std::size_t>(kGather * kWinogradTaps * block()));
   }
-  /// Those of source channels from s0 on, kGather of them at most, for one panel of `weights`.
-  void transform_weights(const WinogradWeights<T>& weights, Index panel, Index s0, T* taps) const {
+  /// Transforms the weights of a panel and of source channels from s0 on, kGather of them at most,
+  /// into `dst`, where the panel lies with `product` from product to product.
+  void transform_weights(Index panel, Index s0, T* taps, T* dst, Index product) const {
     const Index s1 = std::min(s0 + kGather, sources());
-    gather_weights((weights.first + panel) * block(), s0, s1, taps);
-    loops_.read_weights(
-        taps,
-        s1 - s0,
-        transposed_,
-        {weights.data + (panel * sources() + s0) * block(), weights.product, block()});
+    gather_weights(panel * block(), s0, s1, taps);
+    loops_.read_weights(taps, s1 - s0, transposed_, {dst + s0 * block(), product, block()});
   }
 
-  void read_weights(Index panels) {
+  /// A part of the weights.
+  void read_weights(Index panel0, Index panel1, T* dst) const {
     const Index chunks = ceil_of(sources(), kGather);
+    const Index panels = panel1 - panel0;
     // Neighbouring jobs read neighbouring weights: further source channels forward, further target
     // channels in the input gradient.
     const auto body = [&](Index begin, Index end) {
@@ -372,10 +385,18 @@ class WinogradCorrelation {
       for (Index job = begin; job < end; ++job) {
         const Index panel = transposed_ ? job % panels : job / chunks;
         const Index chunk = transposed_ ? job / panels : job % chunks;
-        transform_weights(weights_, panel, chunk * kGather, taps);
+        transform_weights(panel0 + panel,
+                          chunk * kGather,
+                          taps,
+                          dst + panel * sources() * block(),
+                          weight_product_);
       }
     };
     fenestra::parallel_for(panels * chunks, transposed_ ? panels : chunks, body);
+  }
+  /// The part that begins with `panel0`, of weights that were packed ahead.
+  WinogradWeights<T> packed_part(Index panel0) const {
+    return {arguments_.packed + panel0 / part_panels_ * part_elements(), weight_product_, panel0};
   }
 
   /// Where all data is one part and the weights would be several, each of which all threads would
@@ -385,19 +406,28 @@ class WinogradCorrelation {
     const Index rows = grid_.all_rows();
     read_part(loops_, reader_, grid_, 0, rows);
     fenestra::parallel_for(panels(), 1, [&](Index begin, Index end) {
-      WinogradWeights<T> weights{.product = odd_lines<T>(sources() * block())};
-      weights.data = kernels::scratch<T>(kernels::scratch_caller_3,
-                                         static_cast<std::size_t>(kProducts * weights.product));
-      for (weights.first = begin; weights.first < end; ++weights.first) {
-        T* taps = taps_scratch();
-        for (Index s0 = 0; s0 < sources(); s0 += kGather) {
-          transform_weights(weights, 0, s0, taps);
-        }
+      for (Index panel = begin; panel < end; ++panel) {
+        const WinogradWeights<T> weights = weights_of(panel);
+        const Index at = panel - weights.first;
         for (Index row = 0; row < rows; row += job_rows_) {
-          run_job(0, row, std::min(row + job_rows_, rows), weights, 0, 1);
+          run_job(0, row, std::min(row + job_rows_, rows), weights, at, at + 1);
         }
       }
     });
+  }
+  /// Weights that hold `panel`: packed ahead, or transformed into memory of this thread.
+  WinogradWeights<T> weights_of(Index panel) const {
+    if (arguments_.packed != nullptr) {
+      return packed_part(panel / part_panels_ * part_panels_);
+    }
+    const Index product = odd_lines<T>(sources() * block());
+    T* dst = kernels::scratch<T>(kernels::scratch_caller_3,
+                                 static_cast<std::size_t>(kProducts * product));
+    T* taps = taps_scratch();
+    for (Index s0 = 0; s0 < sources(); s0 += kGather) {
+      transform_weights(panel, s0, taps, dst, product);
+    }
+    return {dst, product, panel};
   }
 
   void run_part(Index r0, Index r1, Index panels) {
@@ -486,6 +516,11 @@ class WinogradCorrelation {
                           row_stride,
                           target_.channels,
                           channels});
+      for (Index cell = row0 * target_.width;
+           arguments_.finish != nullptr && cell < row1 * target_.width;
+           ++cell) {
+        arguments_.finish->run(out + cell * target_.channels + c0, channels);
+      }
       return;
     }
     loops_.write_cells(
@@ -499,6 +534,10 @@ class WinogradCorrelation {
                        channels,
                        out + c0 * target_.cells() + row0 * target_.width,
                        target_.cells());
+    for (Index c = c0; arguments_.finish != nullptr && c < c0 + channels; ++c) {
+      arguments_.finish->run(out + c * target_.cells() + row0 * target_.width,
+                             (row1 - row0) * target_.width);
+    }
   }
 
   const ConvGeometry& g_;
@@ -512,8 +551,10 @@ class WinogradCorrelation {
   Index part_panels_ = 1;
   Index job_rows_ = 1;
   Index job_panels_ = 1;
+  Index weight_product_ = 0;    // from product to product of a part of the weights
   bool by_panels_ = false;      // see run_panels
-  WinogradWeights<T> weights_;  // of a part
+  WinogradWeights<T> weights_;  // the part that is read
+  T* own_weights_ = nullptr;
   Index* offsets_ = nullptr;
   T* bias_ = nullptr;
 };
@@ -694,7 +735,26 @@ void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& argum
   }
 }
 
-template void run_conv_winograd(const ConvProblem&, const ConvArguments<float>&);
-template void run_conv_winograd(const ConvProblem&, const ConvArguments<double>&);
+template <class T>
+Index packed_elements_conv_winograd(const ConvProblem& problem) {
+  const ConvArguments<T> nothing;
+  return problem.direction == ConvDirection::weight_grad
+             ? 0
+             : WinogradCorrelation<T>(problem, nothing).packed_elements();
+}
+
+template <class T>
+void pack_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) {
+  WinogradCorrelation<T>(problem, arguments).pack(arguments.out);
+}
+
+#define FENESTRA_INSTANTIATE_CONV_WINOGRAD(T)                                    \
+  template Index packed_elements_conv_winograd<T>(const ConvProblem&);           \
+  template void pack_conv_winograd(const ConvProblem&, const ConvArguments<T>&); \
+  template void run_conv_winograd(const ConvProblem&, const ConvArguments<T>&)
+
+FENESTRA_INSTANTIATE_CONV_WINOGRAD(float);
+FENESTRA_INSTANTIATE_CONV_WINOGRAD(double);
+#undef FENESTRA_INSTANTIATE_CONV_WINOGRAD
 
 }  // namespace fenestra::detail

@@ -21,4 +21,10 @@ const char* refuse_conv_winograd(const ConvProblem& problem);
 template <class T>
 void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
+/// Transformed weights, part after part: four times as many as there are weights.
+template <class T>
+Index packed_elements_conv_winograd(const ConvProblem& problem);
+template <class T>
+void pack_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments);
+
 }  // namespace fenestra::detail

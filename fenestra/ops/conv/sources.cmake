@@ -2,6 +2,7 @@
 set(operator_sources
     candidates.cpp
     evaluate.cpp
+    fused.cpp
     kernels_depthwise.cpp
     kernels_depthwise_tiles.cpp
     kernels_direct.cpp
@@ -18,6 +19,7 @@ set(operator_tests
     kernels_bits_test.cpp
     kernels_depthwise_test.cpp
     kernels_direct_test.cpp
+    kernels_packed_test.cpp
     kernels_winograd_test.cpp
     kernels_winograd_law_test.cpp)
 if(TARGET DNNL::dnnl)

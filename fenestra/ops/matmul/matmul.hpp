@@ -4,14 +4,19 @@
 // of a product are products with other flags, so no transposed copy is ever made.
 #pragma once
 
+#include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/matmul/call.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 
+#include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace fenestra {
@@ -135,6 +140,9 @@ constexpr MatMulGeometry matmul_geometry(const Shape& a,
 template <KernelScalar T>
 void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y);
 
+template <KernelScalar T>
+class PreparedMatMul;
+
 template <AnyValue V>
 constexpr V matmul_matrices(const V& a,
                             const V& b,
@@ -171,6 +179,10 @@ struct MatMulPrimitive {
         }
       }
     }
+  }
+  template <KernelScalar T>
+  PreparedMatMul<T> prepare() const {
+    return PreparedMatMul<T>(g);
   }
   Index multiply_adds() const { return g.y.elements().value_or(0) * g.depth(); }
   std::string attributes() const {
@@ -210,6 +222,31 @@ struct MatMulPrimitive {
   static constexpr bool needs(int i, int what) { return i != 2 && what == 1 - i; }
   friend bool operator==(const MatMulPrimitive&, const MatMulPrimitive&) = default;
 };
+
+/// A product whose right matrix can be packed ahead, where there is one only; the packed form is
+/// passed over where another instruction set is in use by then.
+template <KernelScalar T>
+class FENESTRA_API PreparedMatMul {
+ public:
+  explicit PreparedMatMul(const MatMulGeometry& g);
+
+  graph::Packing packing() const { return {1, packed_elements_ * sizeof(T)}; }
+  void pack(const T* b, T* packed) const;
+  /// `packed` may be null.
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&,
+           void*,
+           const T* packed) const;
+
+ private:
+  MatMulGeometry g_;
+  std::string_view isa_;
+  std::size_t packed_elements_ = 0;
+};
+extern template class PreparedMatMul<float>;
+extern template class PreparedMatMul<double>;
 
 /// Both of rank 2 or more.
 template <AnyValue V>

@@ -1,0 +1,66 @@
+// What convolutions take in of their readers, and the rules of what comes out; see fused.hpp.
+#include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/conv/fused.hpp>
+
+namespace fenestra {
+
+FENESTRA_COMPILE_RULES(FusedConvPrimitive)
+
+namespace {
+
+/// The struct behind a primitive, null where it is another one.
+template <class P, class T>
+const P* struct_of(const Primitive<T>& primitive) {
+  const auto* alike = dynamic_cast<const PrimitiveOf<P, T>*>(&primitive);
+  return alike != nullptr ? &alike->primitive() : nullptr;
+}
+
+template <class T>
+std::shared_ptr<const Primitive<T>> fuse(FusedConvPrimitive fused,
+                                         const Primitive<T>& reader,
+                                         std::size_t input) {
+  // Other directions store cells out of order, where nothing is complete before all is.
+  if (fused.conv.direction != ConvDirection::forward || fused.epilogue.activation) {
+    return nullptr;
+  }
+  if (const auto* unary = struct_of<UnaryPrimitive>(reader)) {
+    fused.epilogue.activation = unary->call;
+  } else if (const auto* binary = struct_of<BinaryPrimitive>(reader);
+             binary != nullptr && binary->f == BinaryFunction::add && binary->a == binary->shape &&
+             binary->b == binary->shape && !fused.epilogue.has_sum()) {
+    fused.epilogue.sum =
+        input == 0 ? ConvEpilogue::Sum::result_first : ConvEpilogue::Sum::residual_first;
+  } else {
+    return nullptr;
+  }
+  fused.title += "+" + std::string(reader.name());
+  const Primitive<T>* const made = new PrimitiveOf<FusedConvPrimitive, T>(fused);
+  return std::shared_ptr<const Primitive<T>>(made);
+}
+
+}  // namespace
+
+template <KernelScalar T>
+std::shared_ptr<const Primitive<T>> take_in(const FusedConvPrimitive& conv,
+                                            const Primitive<T>& reader,
+                                            std::size_t input) {
+  return fuse(conv, reader, input);
+}
+
+template <KernelScalar T>
+std::shared_ptr<const Primitive<T>> take_in(const ConvPrimitive& conv,
+                                            const Primitive<T>& reader,
+                                            std::size_t input) {
+  return fuse({conv, {}, std::string(conv.display_name())}, reader, input);
+}
+
+#define FENESTRA_INSTANTIATE_TAKE_IN(P, T) \
+  template std::shared_ptr<const Primitive<T>> take_in(const P&, const Primitive<T>&, std::size_t)
+
+FENESTRA_INSTANTIATE_TAKE_IN(ConvPrimitive, float);
+FENESTRA_INSTANTIATE_TAKE_IN(ConvPrimitive, double);
+FENESTRA_INSTANTIATE_TAKE_IN(FusedConvPrimitive, float);
+FENESTRA_INSTANTIATE_TAKE_IN(FusedConvPrimitive, double);
+#undef FENESTRA_INSTANTIATE_TAKE_IN
+
+}  // namespace fenestra
