@@ -194,10 +194,13 @@ TEST_F(PackedConstants, GiveTheBitsOfEagerCallsInProducts) {
 
 TEST_F(PackedConstants, ArePassedOverWhereAnotherInstructionSetIsInUse) {
   Random random(74);
-  const std::vector<Tensor<float>> in{drawn<float>({2, 33, 9, 9}, random),
-                                      drawn<float>({50, 33, 3, 3}, random)};
-  const auto f = [](const auto& values) { return conv(values[0], values[1], {.padding = 1}); };
+  const std::vector<Tensor<float>> in{drawn<float>({2, 9, 9, 33}, random),
+                                      drawn<float>({3, 3, 33, 50}, random)};
+  const auto f = [](const auto& values) {
+    return conv(values[0], values[1], {.padding = 1, .layout = Layout::channels_last});
+  };
   const Program<float> program = program_of(f, in, true, {});
+  EXPECT_GT(packed_bytes(program.plan()), 0u);
   Context<float> context(program);
   for (const std::string_view name : kernels::supported_isas()) {
     const kernels::ScopedIsa isa(name);

@@ -193,7 +193,8 @@ TEST(Epilogue, AFusedConvolutionHasTheDerivativesOfItsParts) {
   const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, {});
   const ConvPrimitive plain{ConvDirection::forward, g, false};
   const FusedConvPrimitive fused{
-      plain,
+      g,
+      false,
       {.sum = ConvEpilogue::Sum::result_first, .activation = UnaryCall{UnaryFunction::silu}},
       "conv+add+silu"};
   using V = fenestra::Value<double>;

@@ -19,8 +19,7 @@ template <class T>
 std::shared_ptr<const Primitive<T>> fuse(FusedConvPrimitive fused,
                                          const Primitive<T>& reader,
                                          std::size_t input) {
-  // Other directions store cells out of order, where nothing is complete before all is.
-  if (fused.conv.direction != ConvDirection::forward || fused.epilogue.activation) {
+  if (fused.epilogue.activation) {
     return nullptr;
   }
   if (const auto* unary = struct_of<UnaryPrimitive>(reader)) {
@@ -51,7 +50,11 @@ template <KernelScalar T>
 std::shared_ptr<const Primitive<T>> take_in(const ConvPrimitive& conv,
                                             const Primitive<T>& reader,
                                             std::size_t input) {
-  return fuse({conv, {}, std::string(conv.display_name())}, reader, input);
+  // Other directions store cells out of order, where nothing is complete before all is.
+  if (conv.direction != ConvDirection::forward) {
+    return nullptr;
+  }
+  return fuse({conv.g, conv.has_bias, {}, std::string(conv.display_name())}, reader, input);
 }
 
 #define FENESTRA_INSTANTIATE_TAKE_IN(P, T) \

@@ -20,16 +20,19 @@ namespace fenestra {
 /// Of x, w, the bias where the convolution has one, and the residual where the epilogue has a sum.
 struct FusedConvPrimitive {
   static constexpr std::string_view name = "fused_conv";
-  ConvPrimitive conv;
+  ConvGeometry g;
+  bool has_bias = false;
   ConvEpilogue epilogue;
   std::string title;  ///< "conv+add+relu", for people
 
+  ConvPrimitive conv() const { return {ConvDirection::forward, g, has_bias}; }
+
   std::string_view display_name() const { return title; }
-  Shape result_shape(const Shape&) const { return conv.shape(); }
+  Shape result_shape(const Shape&) const { return conv().shape(); }
   std::string attributes() const {
     const std::string more =
         epilogue.activation ? UnaryPrimitive{*epilogue.activation}.attributes() : "";
-    return conv.attributes() + (more.empty() ? "" : ", " + more);
+    return conv().attributes() + (more.empty() ? "" : ", " + more);
   }
   template <KernelScalar T>
   void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
@@ -37,17 +40,19 @@ struct FusedConvPrimitive {
   }
   template <KernelScalar T>
   PreparedConv<T> prepare() const {
-    return PreparedConv<T>(conv, epilogue);
+    return PreparedConv<T>(conv(), epilogue);
   }
-  Index multiply_adds() const { return conv.multiply_adds(); }
+  Index multiply_adds() const { return conv().multiply_adds(); }
   std::optional<Split> split(std::span<const Shape> in) const {
-    std::optional<Split> split = conv.split(in);
+    std::optional<Split> split = conv().split(in);
     if (split && epilogue.has_sum()) {
       split->in.back() = true;
     }
     return split;
   }
-  FusedConvPrimitive piece(Index count) const { return {conv.piece(count), epilogue, title}; }
+  FusedConvPrimitive piece(Index count) const {
+    return {conv().piece(count).g, has_bias, epilogue, title};
+  }
 
   // Programs are differentiated before they are fused, so that derivatives read what they need; of
   // what was fused they compute the sums again.
@@ -60,14 +65,14 @@ struct FusedConvPrimitive {
     const std::optional<V> z_bar = times_slope(s, y_bar);
     for (std::size_t i = 0; i < needed.size() && z_bar; ++i) {
       if (needed[i]) {
-        bars[i] = i < conv_inputs() ? conv.vjp(static_cast<int>(i), s, *z_bar) : *z_bar;
+        bars[i] = i < conv_inputs() ? conv().vjp(static_cast<int>(i), s, *z_bar) : *z_bar;
       }
     }
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>& s, std::span<const std::optional<V>> dots) const {
     OptionalSum<V> sum;
-    if (std::optional<V> dot = conv.jvp(s, dots.first(conv_inputs()))) {
+    if (std::optional<V> dot = conv().jvp(s, dots.first(conv_inputs()))) {
       sum.add_term(std::move(*dot));
     }
     if (epilogue.has_sum() && dots.back()) {
@@ -80,7 +85,7 @@ struct FusedConvPrimitive {
   friend bool operator==(const FusedConvPrimitive&, const FusedConvPrimitive&) = default;
 
  private:
-  std::size_t conv_inputs() const { return conv.has_bias ? 3 : 2; }
+  std::size_t conv_inputs() const { return has_bias ? 3 : 2; }
 
   /// u times the derivative of the activation.
   template <class V>
@@ -88,7 +93,7 @@ struct FusedConvPrimitive {
     if (!epilogue.activation) {
       return u;
     }
-    V z = conv.has_bias ? apply(conv, {s[0], s[1], s[2]}) : apply(conv, {s[0], s[1]});
+    V z = has_bias ? apply(conv(), {s[0], s[1], s[2]}) : apply(conv(), {s[0], s[1]});
     if (epilogue.has_sum()) {
       z = add(z, *s.in.back());
     }
