@@ -119,6 +119,21 @@ void expect_same_bits(const ConvGeometry& g, std::string_view kernel, int activa
   EXPECT_EQ(program.plan().steps().size(), 1u) << program.explain();
 }
 
+TEST(Epilogue, IsThereWhereAConvolutionHasNoTerms) {
+  const auto f = [](const auto& x, const auto& w, const auto& b, const auto& r) {
+    return relu(add(conv(x, w, b), r));
+  };
+  for (const Index side : {1, 3}) {  // a plain product, and windows
+    const Tensor<float> x(Shape{2, 0, 5, 5});
+    const Tensor<float> w(Shape{3, 0, side, side});
+    const Tensor<float> b = sample_tensor<float>(Shape{3}, 1);
+    const Tensor<float> r = sample_tensor<float>(Shape{2, 3, 6 - side, 6 - side}, 2);
+    const auto program = compile<float>(f, x.shape(), w.shape(), b.shape(), r.shape());
+    Context<float> context(program);
+    EXPECT_TRUE(program.run(context, x, w, b, r)[0] == f(x, w, b, r)) << side;
+  }
+}
+
 TEST(Epilogue, BitsAreThoseOfTheOperatorsOneByOneOnEveryCandidate) {
   const int before = threads();
   Random random(81);
