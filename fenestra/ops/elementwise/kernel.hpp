@@ -73,10 +73,10 @@ class KernelOf<BinaryPrimitive, T> final : public detail::ElementwiseKernelOf<Bi
                  void* out) const override {
     const auto& run = detail::elementwise_loops<T>().binary;
     const Index inner = loop_.inner();
-    // The range may begin and end within a run of the loop.
-    for (Index done = 0; done < count;) {
-      const Index line = (begin + done) / inner;
-      const Index first = begin + done - line * inner;
+    // The range may begin and end within a line of the loop.
+    Index line = begin / inner;
+    Index first = begin - line * inner;
+    for (Index done = 0; done < count; first = 0, ++line) {
       const Index n = std::min(inner - first, count - done);
       const auto operand = [&](std::size_t k) -> detail::RunOperand<T> {
         const Index step = loop_.inner_step(k);
