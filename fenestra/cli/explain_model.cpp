@@ -158,6 +158,7 @@ Json step_json(const graph::Report& report, const graph::ReportStep& step) {
           {"result", memory_json(step.result)},
           {"workspace", memory_json(step.workspace)},
           {"scratch", memory_json(step.scratch)},
+          {"packed_bytes", step.packed_bytes},
           {"multiply_adds", step.multiply_adds},
           {"seconds", report.is_profiled ? Json(step.seconds) : Json(nullptr)}};
 }

@@ -104,7 +104,7 @@ class Onnx(unittest.TestCase):
         summary = json.loads(self.call(["summary", self.onnx, "--json"]).stdout)
         self.assertEqual(plan["parameters"], summary["parameters"])
         self.assertEqual([row["layer"] for row in plan["layers"]].count("Conv"), 2)
-        self.assertIn("conv", [step["operation"] for step in plan["steps"]])
+        self.assertIn("conv+relu", [step["operation"] for step in plan["steps"]])
         text = self.call(["explain", "model", self.onnx, "--form", "infer"]).stdout
         self.assertIn("MaxPool", text)
         page = self.path("plan.html")

@@ -299,7 +299,7 @@ class ExplainModel(ToolTest):
                 text = self.explain(*options)
                 self.assertIn(f"\n{facts['title']}: batch 16, f32, 2 threads\n", text)
                 for step in facts["steps"]:
-                    row = re.search(rf"(?m)^[| ] %{step['node']} +{step['operation']} .*$", text)
+                    row = re.search(rf"(?m)^[| ] %{step['node']} +{re.escape(step['operation'])} .*$", text)
                     self.assertIsNotNone(row, step)
                     self.assertEqual(row.group().startswith("|"), step["group"] is not None)
                     self.assertIn(step["kernel"] or "-", row.group())

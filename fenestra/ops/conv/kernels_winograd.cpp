@@ -7,12 +7,9 @@
 // summed over the tiles. Everything is done in parts that stay in the caches. An element of a
 // product is one chain of multiply-adds whose order depends on the geometry alone, and a tile
 // belongs to one sample, so bits depend neither on threads nor on the batch.
-#include <fenestra/base/parallel.hpp>
-#include <fenestra/kernels/gemm.hpp>
 #include <fenestra/kernels/numerics.hpp>
-#include <fenestra/ops/conv/kernels_direct_axes.hpp>
 #include <fenestra/ops/conv/kernels_winograd.hpp>
-#include <fenestra/ops/conv/kernels_winograd_tiles.hpp>
+#include <fenestra/ops/conv/kernels_winograd_parts.hpp>
 
 #include <algorithm>
 
@@ -20,8 +17,7 @@ namespace fenestra::detail {
 
 namespace {
 
-using kernels::LeftAccess;
-using kernels::PanelRange;
+using namespace winograd;
 
 // Transformed data and weights of a part: together a share of a last-level cache. Twice as much is
 // 1.2 times slower at 64 @56, and at 512 @7 weights of 10 MiB are 1.3 times slower.
@@ -36,12 +32,6 @@ constexpr Index kProductBytes = 384 << 10;
 constexpr Index kJobTiles = 48;
 // Jobs of a part, where there are as many panels: a single image has few tiles.
 constexpr Index kLeastJobs = 8;
-// The weight gradient transforms its data again for every part of its sums, so parts are larger:
-// at 256 @14 and 512 @7 1.5 times faster than with 8 and 4 MiB.
-constexpr Index kBothDataBytes = 16 << 20;
-constexpr Index kSumsBytes = 12 << 20;
-// Cells of an image that are transposed from channels first at once.
-constexpr Index kTurnBytes = 128 << 10;
 // Source channels whose weights are gathered at once.
 constexpr Index kGather = 32;
 // Where it pays: measured on Zen 3, one thread, times faster than the strict candidate forward / in
@@ -52,168 +42,6 @@ constexpr Index kLeastChannels = 32;
 // on AVX-512 1.2 / 1.4 / 1.2; 512 @7, 4 tiles, 1.1 / 0.8 / 0.5, on AVX-512 0.1 / 0.2 / 0.6, though
 // 16 samples of it together would be 1.8 / 1.7 / 1.2.
 constexpr Index kLeastTiles = 12;
-
-/// The size of parts when `total` is cut into as few parts as `most` allows, nearly equal ones.
-constexpr Index part_of(Index total, Index most) {
-  most = std::clamp<Index>(most, 1, std::max<Index>(total, 1));
-  return ceil_of(std::max<Index>(total, 1), ceil_of(std::max<Index>(total, 1), most));
-}
-
-/// A stride of at least `count` elements that is an odd number of cache lines: what lies a stride
-/// apart falls into different sets.
-template <class T>
-constexpr Index odd_lines(Index count) {
-  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
-  return (ceil_of(count, kLine) | 1) * kLine;
-}
-
-/// An activation of the problem.
-template <class T>
-struct Image {
-  T* data = nullptr;
-  Index channels = 0;
-  Index rows = 0;
-  Index width = 0;
-  bool channels_last = false;
-  Index cells() const { return rows * width; }
-};
-
-/// The tiles of the whole batch, row of tiles after row of tiles.
-struct TileGrid {
-  Index rows = 0;  // of tiles, per sample
-  Index columns = 0;
-  Index batch = 0;
-  Index all_rows() const { return batch * rows; }
-};
-
-/// Calls f(sample, begin, end, tile) for the samples of rows [r0, r1) of the grid: rows of tiles
-/// [begin, end) of a sample, at most `most`, and the number of their first tile counted from r0.
-template <class F>
-void for_each_sample(const TileGrid& grid, Index r0, Index r1, Index most, const F& f) {
-  for (Index r = r0; r < r1;) {
-    const Index sample = r / grid.rows;
-    const Index begin = r - sample * grid.rows;
-    const Index end = std::min({grid.rows, begin + (r1 - r), begin + most});
-    f(sample, begin, end, (r - r0) * grid.columns);
-    r += end - begin;
-  }
-}
-
-/// An image whose patches are transformed: x or y_bar.
-template <class T>
-struct Reader {
-  void (*read)(const TileRows&, const ImageRows<const T>&, const ProductRows<T>&) = nullptr;
-  Image<const T> image;
-  Index side = kPatchSide;  // of a patch
-  Index first_row = 0;      // of the patch of tile (0, 0)
-  Index first_column = 0;
-  Index pitch = 0;    // channels, padded
-  Index product = 0;  // from product to product
-  T* dst = nullptr;   // [product][tile][channel]
-
-  void shape(Index channel_pitch, Index tiles) {
-    pitch = channel_pitch;
-    product = odd_lines<T>(tiles * pitch);
-  }
-};
-
-/// Rows [r0, r1) of the grid into the reader's memory.
-template <class T>
-void read_part(const WinogradLoops<T>& loops,
-               const Reader<T>& reader,
-               const TileGrid& grid,
-               Index r0,
-               Index r1) {
-  const Image<const T>& image = reader.image;
-  const Index block = loops.block;
-  const Index blocks = ceil_of(image.channels, block);
-  const Index row_bytes = image.width * block * static_cast<Index>(sizeof(T));
-  const Index most = std::max<Index>(kTurnBytes / (row_bytes * kTileSide), 1);
-  const Index runs_per_part = ceil_of(r1 - r0, most);
-  const auto body = [&](Index job_begin, Index job_end) {
-    T* transposed = nullptr;
-    if (!image.channels_last) {
-      transposed = kernels::scratch<T>(
-          kernels::scratch_caller_2,
-          static_cast<std::size_t>((most * kTileSide + 2) * image.width * block));
-    }
-    for (Index job = job_begin; job < job_end; ++job) {
-      const Index c0 = job % blocks * block;
-      const Index channels = std::min(block, image.channels - c0);
-      const Index run0 = r0 + job / blocks * most;
-      const auto run = [&](Index sample, Index begin, Index end, Index tile) {
-        const Index top = begin * kTileSide + reader.first_row;
-        const Index row0 = std::clamp<Index>(top, 0, image.rows);
-        const Index row1 =
-            std::clamp<Index>(top + (end - begin - 1) * kTileSide + reader.side, row0, image.rows);
-        ImageRows<const T> rows{.row0 = row0,
-                                .row1 = row1,
-                                .width = image.width,
-                                .row_stride = image.width * block,
-                                .cell_stride = block,
-                                .channels = block};
-        const T* first = image.data + sample * image.channels * image.cells();
-        if (image.channels_last) {
-          rows.row_stride = image.width * image.channels;
-          rows.cell_stride = image.channels;
-          rows.channels = channels;
-          rows.cells = first + row0 * rows.row_stride + c0;
-        } else {
-          const Index cells = (row1 - row0) * image.width;
-          if (channels < block) {
-            std::fill_n(transposed, cells * block, T(0));
-          }
-          kernels::transpose(first + c0 * image.cells() + row0 * image.width,
-                             image.cells(),
-                             channels,
-                             cells,
-                             transposed,
-                             block);
-          rows.cells = transposed;
-        }
-        const Index row = (run0 - r0) * grid.columns + tile;
-        reader.read({begin, end, grid.columns, reader.first_row, reader.first_column},
-                    rows,
-                    {reader.dst + row * reader.pitch + c0, reader.product, reader.pitch});
-      };
-      for_each_sample(grid, run0, std::min(run0 + most, r1), most, run);
-    }
-  };
-  fenestra::parallel_for(runs_per_part * blocks, 1, body);
-}
-
-/// A right operand that is read where it lies: rows of `width` columns at equal distances.
-template <class T>
-struct PanelMatrix {
-  const T* data = nullptr;
-  Index panel_stride = 0;  // from a panel of `width` columns to the next
-  Index depth_stride = 0;
-  Index width = 0;
-  const Index* offsets = nullptr;  // k * depth_stride
-};
-
-template <class T>
-const T* find_panel(const void* object, const PanelRange& panel, const Index** offsets) {
-  const auto& m = *static_cast<const PanelMatrix<T>*>(object);
-  if (panel.count != m.width) {
-    return nullptr;
-  }
-  *offsets = m.offsets;
-  return m.data + panel.first / m.width * m.panel_stride + panel.k0 * m.depth_stride;
-}
-
-template <class T>
-void pack_panel(const void* object, const PanelRange& range, Index width, T* dst) {
-  const auto& m = *static_cast<const PanelMatrix<T>*>(object);
-  for (Index i = 0; i < range.count; ++i) {
-    const Index column = range.first + i;
-    const T* from = m.data + column / m.width * m.panel_stride + column % m.width;
-    T* to = dst + i / width * width * (range.k1 - range.k0) + i % width;
-    for (Index k = range.k0; k < range.k1; ++k) {
-      to[(k - range.k0) * width] = from[k * m.depth_stride];
-    }
-  }
-}
 
 /// Transformed weights of the panels from `first` on: [product][panel][source channel][block].
 template <class T>
@@ -559,128 +387,6 @@ class WinogradCorrelation {
   T* bias_ = nullptr;
 };
 
-/// The rows of a product are the channels whose weights lie further apart: of y channels first, of
-/// x channels last.
-template <class T>
-class WinogradWeightGrad {
- public:
-  WinogradWeightGrad(const ConvProblem& problem, const ConvArguments<T>& arguments)
-      : g_(problem.geometry), arguments_(arguments), loops_(winograd_loops<T>()) {
-    const WindowAxis& row = g_.windows[0];
-    const WindowAxis& column = g_.windows[1];
-    const bool last = g_.layout == Layout::channels_last;
-    Reader<T>& x = last ? left_ : right_;
-    x.read = loops_.read_data;
-    x.image = {arguments.lhs, g_.in_channels, row.in, column.in, last};
-    x.first_row = -row.pad_low;
-    x.first_column = -column.pad_low;
-    Reader<T>& y_bar = last ? right_ : left_;
-    y_bar.read = loops_.read_cotangent;
-    y_bar.image = {arguments.rhs, g_.out_channels, row.out, column.out, last};
-    y_bar.side = kTileSide;
-    grid_ = {ceil_of(row.out, kTileSide), ceil_of(column.out, kTileSide), g_.batch};
-    choose_parts();
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      left_.dst = arena.take<T>(kProducts * left_.product);
-      right_.dst = arena.take<T>(kProducts * right_.product);
-      sums_ = arena.take<T>(kProducts * sums_product_);
-      offsets_ = arena.take<Index>(part_rows_ * grid_.columns);
-    });
-    for (Index k = 0; k < part_rows_ * grid_.columns; ++k) {
-      offsets_[k] = k * right_.pitch;
-    }
-  }
-
-  void run() {
-    Index ready = -1;  // the part of the batch that is transformed
-    for (Index i0 = 0; i0 < lefts(); i0 += part_lefts_) {
-      const Index i1 = std::min(i0 + part_lefts_, lefts());
-      for (Index r0 = 0; r0 < grid_.all_rows(); r0 += part_rows_) {
-        const Index r1 = std::min(r0 + part_rows_, grid_.all_rows());
-        if (ready != r0) {
-          read_part(loops_, left_, grid_, r0, r1);
-          read_part(loops_, right_, grid_, r0, r1);
-          ready = r0;
-        }
-        add_products(i0, i1, (r1 - r0) * grid_.columns, r0 > 0);
-      }
-      write_part(i0, i1);
-    }
-  }
-
- private:
-  Index lefts() const { return left_.image.channels; }
-  Index rights() const { return right_.image.channels; }
-  Index sums_pitch() const { return round_up(rights(), loops_.block); }
-
-  void choose_parts() {
-    constexpr auto kBytes = static_cast<Index>(sizeof(T));
-    // The products walk down the tiles of a channel: tiles a power of two apart would share few
-    // sets of the cache.
-    const auto pitch = [&](const Reader<T>& reader) {
-      return odd_lines<T>(round_up(reader.image.channels, loops_.block));
-    };
-    const Index data_row = kProducts * grid_.columns * (pitch(left_) + pitch(right_)) * kBytes;
-    part_rows_ = part_of(grid_.all_rows(), kBothDataBytes / data_row);
-    left_.shape(pitch(left_), part_rows_ * grid_.columns);
-    right_.shape(pitch(right_), part_rows_ * grid_.columns);
-    part_lefts_ = part_of(lefts(), kSumsBytes / (kProducts * sums_pitch() * kBytes));
-    sums_product_ = odd_lines<T>(part_lefts_ * sums_pitch());
-  }
-
-  void add_products(Index i0, Index i1, Index tiles, bool accumulate) {
-    fenestra::parallel_for(kProducts, 1, [&](Index begin, Index end) {
-      for (Index e = begin; e < end; ++e) {
-        const PanelMatrix<T> right{.data = right_.dst + e * right_.product,
-                                   .panel_stride = loops_.block,
-                                   .depth_stride = right_.pitch,
-                                   .width = loops_.block,
-                                   .offsets = offsets_};
-        kernels::gemm<T>({i1 - i0, sums_pitch(), tiles},
-                         {.access = LeftAccess::lines,
-                          .data = left_.dst + e * left_.product + i0,
-                          .depth_stride = left_.pitch},
-                         {.object = &right, .pack = pack_panel<T>, .find = find_panel<T>},
-                         {.data = sums_ + e * sums_product_,
-                          .row_stride = sums_pitch(),
-                          .accumulate = accumulate});
-      }
-    });
-  }
-
-  void write_part(Index i0, Index i1) {
-    fenestra::parallel_for(i1 - i0, 8, [&](Index begin, Index end) {
-      T* taps = kernels::scratch<T>(kernels::scratch_caller_2,
-                                    static_cast<std::size_t>(kWinogradTaps * sums_pitch()));
-      for (Index i = begin; i < end; ++i) {
-        loops_.write_weights(
-            {sums_ + i * sums_pitch(), sums_product_, sums_pitch()}, sums_pitch(), taps);
-        T* out = arguments_.out +
-                 (i0 + i) * rights() * (g_.layout == Layout::channels_first ? kWinogradTaps : 1);
-        if (g_.layout == Layout::channels_first) {
-          kernels::transpose(taps, sums_pitch(), kWinogradTaps, rights(), out, kWinogradTaps);
-          continue;
-        }
-        for (Index tap = 0; tap < kWinogradTaps; ++tap) {
-          std::copy_n(taps + tap * sums_pitch(), rights(), out + tap * lefts() * rights());
-        }
-      }
-    });
-  }
-
-  const ConvGeometry& g_;
-  const ConvArguments<T>& arguments_;
-  const WinogradLoops<T>& loops_;
-  Reader<T> left_;
-  Reader<T> right_;
-  TileGrid grid_;
-  Index part_rows_ = 1;
-  Index part_lefts_ = 1;
-  Index sums_product_ = 0;
-  T* sums_ = nullptr;  // [product][left channel][right channel]
-  Index* offsets_ = nullptr;
-};
-
 }  // namespace
 
 const char* winograd_lacks(const ConvProblem& problem) {
@@ -729,7 +435,7 @@ const char* refuse_conv_winograd(const ConvProblem& problem) {
 template <class T>
 void run_conv_winograd(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   if (problem.direction == ConvDirection::weight_grad) {
-    WinogradWeightGrad<T>(problem, arguments).run();
+    run_weight_grad<T>(problem, arguments);
   } else {
     WinogradCorrelation<T>(problem, arguments).run();
   }

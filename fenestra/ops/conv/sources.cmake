@@ -11,6 +11,7 @@ set(operator_sources
     kernels_gemm_blocked.cpp
     kernels_winograd.cpp
     kernels_winograd_tiles.cpp
+    kernels_winograd_weights.cpp
     patches.cpp
     patches_cells.cpp)
 set(operator_tests
