@@ -2,7 +2,7 @@
 #include <fenestra/bench/work.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/kernels/isa.hpp>
-#include <fenestra/ops/conv/kernels.hpp>
+#include <fenestra/ops/conv/candidates.hpp>
 #include <fenestra/ops/conv/op.hpp>
 #include <fenestra/ops/conv_transpose/op.hpp>
 #include <fenestra/ops/pool/adaptive_avg/op.hpp>

@@ -1,10 +1,10 @@
 // The list of the convolution's candidates, fastest first; the specification ends it.
-#include <fenestra/ops/conv/kernels.hpp>
-#include <fenestra/ops/conv/kernels_depthwise.hpp>
-#include <fenestra/ops/conv/kernels_direct.hpp>
-#include <fenestra/ops/conv/kernels_gemm.hpp>
-#include <fenestra/ops/conv/kernels_onednn.hpp>
-#include <fenestra/ops/conv/kernels_winograd.hpp>
+#include <fenestra/ops/conv/candidates.hpp>
+#include <fenestra/ops/conv/kernels/depthwise.hpp>
+#include <fenestra/ops/conv/kernels/direct.hpp>
+#include <fenestra/ops/conv/kernels/gemm.hpp>
+#include <fenestra/ops/conv/kernels/onednn.hpp>
+#include <fenestra/ops/conv/kernels/winograd.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The convolution family on float and double: chooses candidates and runs them.
 #include <fenestra/kernels/isa.hpp>
+#include <fenestra/ops/conv/candidates.hpp>
 #include <fenestra/ops/conv/conv.hpp>
-#include <fenestra/ops/conv/kernels.hpp>
 #include <fenestra/ops/elementwise/loops.hpp>
 
 #include <algorithm>

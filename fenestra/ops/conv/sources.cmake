@@ -3,27 +3,27 @@ set(operator_sources
     candidates.cpp
     evaluate.cpp
     fused.cpp
-    kernels_depthwise.cpp
-    kernels_depthwise_tiles.cpp
-    kernels_direct.cpp
-    kernels_direct_tiles.cpp
-    kernels_gemm.cpp
-    kernels_gemm_blocked.cpp
-    kernels_winograd.cpp
-    kernels_winograd_tiles.cpp
-    kernels_winograd_weights.cpp
-    patches.cpp
-    patches_cells.cpp)
+    kernels/depthwise.cpp
+    kernels/depthwise_tiles.cpp
+    kernels/direct.cpp
+    kernels/direct_tiles.cpp
+    kernels/gemm.cpp
+    kernels/gemm_blocked.cpp
+    kernels/winograd.cpp
+    kernels/winograd_tiles.cpp
+    kernels/winograd_weights.cpp
+    kernels/patches.cpp
+    kernels/patches_cells.cpp)
 set(operator_tests
     test.cpp
-    kernels_test.cpp
-    kernels_bits_test.cpp
-    kernels_depthwise_test.cpp
-    kernels_direct_test.cpp
-    kernels_packed_test.cpp
-    kernels_winograd_test.cpp
-    kernels_winograd_law_test.cpp)
+    kernels/candidates_test.cpp
+    kernels/bits_test.cpp
+    kernels/depthwise_test.cpp
+    kernels/direct_test.cpp
+    kernels/packed_test.cpp
+    kernels/winograd_test.cpp
+    kernels/winograd_law_test.cpp)
 if(TARGET DNNL::dnnl)
-  list(APPEND operator_sources kernels_onednn.cpp)
-  list(APPEND operator_tests kernels_onednn_test.cpp)
+  list(APPEND operator_sources kernels/onednn.cpp)
+  list(APPEND operator_tests kernels/onednn_test.cpp)
 endif()

@@ -1,0 +1,255 @@
+// Cuts depthwise convolutions of channels-last tensors into target rows (forward, input gradient)
+// and into rows of taps (weight gradient), and spreads them over threads; see
+// depthwise.hpp.
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/scratch.hpp>
+#include <fenestra/ops/conv/kernels/depthwise.hpp>
+#include <fenestra/ops/conv/kernels/direct_axes.hpp>
+
+#include <algorithm>
+
+namespace fenestra::detail {
+
+namespace {
+
+// Channels below which a vector of four would be half empty.
+constexpr Index kLeastChannels = 4;
+// Multiply-adds of a range of rows: some 5 us, the cost of waking a thread.
+constexpr Index kRangeWork = 100'000;
+
+/// Forward and input gradient.
+template <class T>
+class DepthwiseCorrelation {
+ public:
+  DepthwiseCorrelation(const ConvProblem& problem, const ConvArguments<T>& arguments)
+      : g_(problem.geometry),
+        arguments_(arguments),
+        axes_(g_.windows),
+        transposed_(problem.direction == ConvDirection::input_grad),
+        channels_(g_.out_channels),
+        phases_(transposed_ ? axes_.column.stride : 1) {
+    allocate(kernels::scratch_caller, [&](Arena& arena) {
+      taps_ = arena.take<DepthwiseTap>(columns() * axes_.column.kernel);
+      runs_ = arena.take<DepthwiseRun>(columns());
+    });
+    cut_columns();
+  }
+
+  void run() const {
+    const Index outer = axes_.outer_product(transposed_ ? &WindowAxis::in : &WindowAxis::out);
+    const Index rows = transposed_ ? axes_.row.in : axes_.row.out;
+    const Index lines = g_.batch * outer * rows;
+    const Index work = std::max<Index>(1, g_.multiply_adds() / std::max<Index>(lines, 1));
+    fenestra::parallel_for(
+        lines, std::max<Index>(1, kRangeWork / work), [&](Index begin, Index end) {
+          for (Index line = begin; line < end; ++line) {
+            run_line(line / (outer * rows), line / rows % outer, line % rows, line);
+          }
+        });
+  }
+
+ private:
+  Index columns() const { return transposed_ ? axes_.column.in : axes_.column.out; }
+  Index source_columns() const { return transposed_ ? axes_.column.out : axes_.column.in; }
+
+  /// Whether column b sees through the same taps as a, `steps` source columns further.
+  bool continues(Index a, Index count_a, Index b, Index count_b, Index steps) const {
+    const Index shift = steps * (transposed_ ? 1 : axes_.column.stride) * channels_;
+    if (count_a != count_b) {
+      return false;
+    }
+    for (Index t = 0; t < count_a; ++t) {
+      const DepthwiseTap& p = taps_[a * axes_.column.kernel + t];
+      const DepthwiseTap& q = taps_[b * axes_.column.kernel + t];
+      if (p.weight != q.weight || p.source + shift != q.source) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Columns of one phase of the stride see the same taps but at the borders.
+  void cut_columns() {
+    Index* counts = nullptr;
+    allocate(kernels::scratch_caller_2,
+             [&](Arena& arena) { counts = arena.take<Index>(columns()); });
+    for (Index q = 0; q < columns(); ++q) {
+      Index count = 0;
+      for_each_source(axes_.column, transposed_, q, [&](Index tap, Index cell) {
+        taps_[q * axes_.column.kernel + count++] = {cell * channels_, tap * channels_};
+      });
+      counts[q] = count;
+    }
+    for (Index phase = 0; phase < phases_; ++phase) {
+      for (Index q = phase; q < columns();) {
+        Index same = 1;
+        for (Index next = q + phases_; next < columns() && same < kDepthwiseTiles[0] &&
+                                       continues(q, counts[q], next, counts[next], same);
+             next += phases_) {
+          ++same;
+        }
+        const Index tile = *std::find_if(std::begin(kDepthwiseTiles),
+                                         std::end(kDepthwiseTiles),
+                                         [&](Index size) { return size <= same; });
+        runs_[run_count_++] = {q * channels_, tile, taps_ + q * axes_.column.kernel, counts[q]};
+        q += tile * phases_;
+      }
+    }
+  }
+
+  void run_line(Index sample, Index outer, Index target_row, Index line) const {
+    DepthwiseRow<T>* row = nullptr;
+    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
+      row =
+          arena.take<DepthwiseRow<T>>(axes_.outer_product(&WindowAxis::kernel) * axes_.row.kernel);
+    });
+    const Index source_rows = transposed_ ? axes_.row.out : axes_.row.in;
+    const Index source_cells = transposed_ ? g_.windows.out_cells() : g_.windows.in_cells();
+    const T* source = arguments_.lhs + sample * source_cells * channels_;
+    Index count = 0;
+    for_each_outer(axes_, transposed_, outer, [&](Index outer_tap, Index outer_cell) {
+      for_each_source(axes_.row, transposed_, target_row, [&](Index tap, Index cell) {
+        row[count++] = {source + (outer_cell * source_rows + cell) * source_columns() * channels_,
+                        arguments_.rhs +
+                            (outer_tap * axes_.row.kernel + tap) * axes_.column.kernel * channels_};
+      });
+    });
+    depthwise_loops<T>().run_line(
+        {.row = row,
+         .rows = count,
+         .run = runs_,
+         .runs = run_count_,
+         .source_step = (transposed_ ? 1 : axes_.column.stride) * channels_,
+         .target_step = phases_ * channels_,
+         .channels = channels_,
+         .bias = arguments_.bias,
+         .out = arguments_.out + line * columns() * channels_});
+    if (arguments_.finish != nullptr) {
+      arguments_.finish->run(arguments_.out + line * columns() * channels_, columns() * channels_);
+    }
+  }
+
+  const ConvGeometry& g_;
+  const ConvArguments<T>& arguments_;
+  Axes axes_;
+  bool transposed_;
+  Index channels_;
+  Index phases_;
+  DepthwiseTap* taps_ = nullptr;  // [columns][kernel]
+  DepthwiseRun* runs_ = nullptr;
+  Index run_count_ = 0;
+};
+
+/// A weight is the sum over samples in order, and over their rows in order, whoever computes it.
+template <class T>
+void depthwise_weight_grad(const ConvGeometry& g, const ConvArguments<T>& arguments) {
+  const Axes axes(g.windows);
+  const WindowAxis& column = axes.column;
+  const Index channels = g.out_channels;
+  const Index tap_rows = axes.outer_product(&WindowAxis::kernel) * axes.row.kernel;
+  const Index y_rows = axes.outer_product(&WindowAxis::out) * axes.row.out;
+  Index* first = nullptr;
+  Index* end = nullptr;
+  Index* shift = nullptr;
+  Index* begin = nullptr;
+  DepthwiseMeeting* meeting = nullptr;
+  allocate(kernels::scratch_caller, [&](Arena& arena) {
+    first = arena.take<Index>(column.kernel);
+    end = arena.take<Index>(column.kernel);
+    shift = arena.take<Index>(column.kernel);
+    begin = arena.take<Index>(y_rows + 1);
+    meeting = arena.take<DepthwiseMeeting>(tap_rows * y_rows);
+  });
+  // A tap sees a run of columns: those before are left of the input, those behind right of it.
+  std::fill_n(first, column.kernel, column.out);
+  std::fill_n(end, column.kernel, Index{0});
+  for (Index o = 0; o < column.out; ++o) {
+    for_each_source(column, false, o, [&](Index tap, Index) {
+      first[tap] = std::min(first[tap], o);
+      end[tap] = o + 1;
+    });
+  }
+  for (Index t = 0; t < column.kernel; ++t) {
+    first[t] = std::min(first[t], end[t]);
+    shift[t] = (t * column.dilation - column.pad_low) * channels;
+  }
+  Index meetings = 0;
+  for (Index row = 0; row < y_rows; ++row) {
+    begin[row] = meetings;
+    for_each_outer(axes, false, row / axes.row.out, [&](Index outer_tap, Index outer_cell) {
+      for_each_source(axes.row, false, row % axes.row.out, [&](Index tap, Index cell) {
+        meeting[meetings++] = {outer_tap * axes.row.kernel + tap,
+                               (outer_cell * axes.row.in + cell) * column.in * channels};
+      });
+    });
+  }
+  begin[y_rows] = meetings;
+
+  const DepthwiseLoops<T>& loops = depthwise_loops<T>();
+  const Index block = kDepthwiseVectors * loops.lanes;
+  const Index blocks = std::max<Index>(1, channels / block);
+  // One thread reads everything once; several share the rows of taps where channels do not suffice.
+  const bool is_serial = g.multiply_adds() < kSerialWork || threads() == 1;
+  const Index parts = is_serial ? 1 : std::min(tap_rows, ceil_of(threads(), blocks));
+  const auto body = [&](Index job_begin, Index job_end) {
+    for (Index job = job_begin; job < job_end; ++job) {
+      const Index part = job / blocks;
+      const Index number = job % blocks;
+      loops.add_dots({.x = arguments.lhs,
+                      .y_bar = arguments.rhs,
+                      .batch = g.batch,
+                      .x_sample = g.windows.in_cells() * channels,
+                      .y_sample = g.windows.out_cells() * channels,
+                      .begin = begin,
+                      .meeting = meeting,
+                      .y_rows = y_rows,
+                      .y_pitch = column.out * channels,
+                      .tap_row_begin = part * tap_rows / parts,
+                      .tap_row_end = (part + 1) * tap_rows / parts,
+                      .first = first,
+                      .end = end,
+                      .shift = shift,
+                      .taps = column.kernel,
+                      .x_step = column.stride * channels,
+                      .channels = channels,
+                      .channel_begin = number * block,
+                      .channel_end = number + 1 == blocks ? channels : (number + 1) * block,
+                      .out = arguments.out});
+    }
+  };
+  if (is_serial) {
+    body(0, parts * blocks);
+  } else {
+    fenestra::parallel_for(parts * blocks, 1, body);
+  }
+}
+
+}  // namespace
+
+const char* refuse_conv_depthwise(const ConvProblem& problem) {
+  const ConvGeometry& g = problem.geometry;
+  if (g.layout != Layout::channels_last) {
+    return "channels first: vectors along the width do it";
+  }
+  if (g.in_channels != g.groups || g.out_channels != g.groups) {
+    return "more than one channel to a group";
+  }
+  if (g.groups < kLeastChannels) {
+    return "fewer than four channels";
+  }
+  return nullptr;
+}
+
+template <class T>
+void run_conv_depthwise(const ConvProblem& problem, const ConvArguments<T>& arguments) {
+  if (problem.direction == ConvDirection::weight_grad) {
+    depthwise_weight_grad(problem.geometry, arguments);
+  } else {
+    DepthwiseCorrelation<T>(problem, arguments).run();
+  }
+}
+
+template void run_conv_depthwise(const ConvProblem&, const ConvArguments<float>&);
+template void run_conv_depthwise(const ConvProblem&, const ConvArguments<double>&);
+
+}  // namespace fenestra::detail

@@ -1,0 +1,111 @@
+// Convolutions with one channel to a group on channels-last tensors, vectors along the channels:
+// conv_f32_depthwise and conv_f64_depthwise, all three directions. Internal: not installed.
+// See docs/kernels/depthwise.md.
+#pragma once
+
+#include <fenestra/ops/conv/candidates.hpp>
+
+namespace fenestra::detail {
+
+/// Refuses other layouts, wider groups, and channels that do not fill a vector of four.
+const char* refuse_conv_depthwise(const ConvProblem& problem);
+
+/// Scratch: tables of one number per column and column tap, and per row and row tap.
+template <class T>
+void run_conv_depthwise(const ConvProblem& problem, const ConvArguments<T>& arguments);
+
+// --- Between depthwise.cpp, which cuts the work, and depthwise_tiles.cpp, which
+// has the loops for every instruction set. Offsets count numbers, not cells.
+
+/// A column tap: where its source is, and its weights.
+struct DepthwiseTap {
+  Index source = 0;
+  Index weight = 0;
+};
+
+/// Target columns that see their sources through the same taps, each one step further.
+struct DepthwiseRun {
+  Index target = 0;
+  Index columns = 0;  ///< one of kDepthwiseTiles
+  const DepthwiseTap* tap = nullptr;
+  Index taps = 0;
+};
+
+/// Columns of a tile: with eight accumulators the latency of a multiply-add (4 cycles, two at once)
+/// is hidden; what is left of a row goes in halves.
+inline constexpr Index kDepthwiseTiles[] = {8, 4, 2, 1};
+
+/// A source row and the weights it meets.
+template <class T>
+struct DepthwiseRow {
+  const T* source = nullptr;
+  const T* weight = nullptr;
+};
+
+/// One target row, forward or input gradient.
+template <class T>
+struct DepthwiseLine {
+  const DepthwiseRow<T>* row = nullptr;
+  Index rows = 0;
+  const DepthwiseRun* run = nullptr;
+  Index runs = 0;
+  Index source_step = 0;
+  Index target_step = 0;
+  Index channels = 0;
+  const T* bias = nullptr;
+  T* out = nullptr;
+};
+
+/// A row of x and the row of taps through which a row of y meets it.
+struct DepthwiseMeeting {
+  Index tap_row = 0;
+  Index x_row = 0;
+};
+
+/// Some rows of taps in the weight gradient, for some channels. A row of y meets all its rows of x
+/// in turn, so that each is read from memory once.
+template <class T>
+struct DepthwiseDots {
+  const T* x = nullptr;
+  const T* y_bar = nullptr;
+  Index batch = 0;
+  Index x_sample = 0;
+  Index y_sample = 0;
+  const Index* begin = nullptr;  ///< [y_rows + 1] into `meeting`, of one row in order of tap_row
+  const DepthwiseMeeting* meeting = nullptr;
+  Index y_rows = 0;
+  Index y_pitch = 0;
+  Index tap_row_begin = 0;
+  Index tap_row_end = 0;
+  const Index* first = nullptr;  ///< per tap: the first column of y that meets x, and the end
+  const Index* end = nullptr;
+  const Index* shift = nullptr;  ///< per tap: where column 0 of y meets x
+  Index taps = 0;
+  Index x_step = 0;
+  Index channels = 0;
+  Index channel_begin = 0;
+  Index channel_end = 0;
+  T* out = nullptr;  ///< [tap rows][taps][channels]
+};
+
+template <class T>
+struct DepthwiseLoops {
+  Index lanes;
+  void (*run_line)(const DepthwiseLine<T>&);
+  void (*add_dots)(const DepthwiseDots<T>&);
+};
+
+/// For the instruction set in use.
+template <class T>
+const DepthwiseLoops<T>& depthwise_loops();
+template <>
+const DepthwiseLoops<float>& depthwise_loops();
+template <>
+const DepthwiseLoops<double>& depthwise_loops();
+
+/// Vectors of channels that the weight gradient takes together: with three taps twelve
+/// accumulators, which 16 registers hold beside what is loaded.
+inline constexpr Index kDepthwiseVectors = 4;
+inline constexpr Index kDepthwiseTaps = 3;
+
+}  // namespace fenestra::detail

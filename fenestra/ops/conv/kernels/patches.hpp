@@ -1,0 +1,111 @@
+// The patches of a convolution as a matrix that is never stored: how GEMM's panels are cut from a
+// tensor in place. Internal: not installed. Not a convolution; gemm.cpp makes those of it.
+//
+// A grid of cells slides over a source. On every axis, cell q and tap j look at source coordinate
+// base + q * step + j * tap_step, which counts where it lies in [0, extent). The samples of a batch
+// are one more, outermost axis with a single tap. The forward convolution reads x this way, the
+// input gradient reads y_bar this way once per phase of the stride (both steps are then 1 and
+// backwards).
+#pragma once
+
+#include <fenestra/kernels/gemm.hpp>
+#include <fenestra/tensor/shape.hpp>
+
+namespace fenestra::detail {
+
+inline constexpr int kMaxGridRank = kMaxSpatialRank + 1;
+
+struct GridAxis {
+  Index count = 1;  ///< cells
+  Index step = 1;
+  Index extent = 1;  ///< of the source
+  Index base = 0;
+  Index taps = 1;
+  Index tap_step = 0;
+  Index source_stride = 0;  ///< elements from one source coordinate to the next
+  Index target_stride = 0;  ///< elements from one cell to the next where results are stored
+};
+
+struct PatchGrid {
+  GridAxis axes[kMaxGridRank];
+  int rank = 0;
+  Index channels = 0;
+  Index channel_stride = 0;    ///< in the source
+  bool channels_last = false;  ///< channels are adjacent and count fastest: k = tap * channels + c
+
+  Index cells() const {
+    Index n = 1;
+    for (int a = 0; a < rank; ++a) {
+      n *= axes[a].count;
+    }
+    return n;
+  }
+  Index taps() const {
+    Index n = 1;
+    for (int a = 0; a < rank; ++a) {
+      n *= axes[a].taps;
+    }
+    return n;
+  }
+  Index depth() const { return taps() * channels; }
+};
+
+/// Patches of `data`, the object behind the functions below.
+template <class T>
+struct Patches {
+  PatchGrid grid;
+  const T* data = nullptr;
+  const T* zeros = nullptr;  ///< grid.channels zeros, what an absent cell looks like to `cell_rows`
+};
+
+/// Lanes are cells, depths are (channel, tap). Channels first only. Where windows overlap, the
+/// source rows of a block are first brought into the thread's scratch, with their zeros and sorted
+/// by phase of the step, so that every panel row is a plain run: `prepare_cells` does it, for all
+/// panels of a block, and is a must before `pack_cells`. It needs no more elements than the panels
+/// of the block.
+template <class T>
+void prepare_cells(const void* patches, const kernels::PanelRange& range);
+/// The `find` of GEMM: staged rows serve as they are where a panel lies within one row of cells.
+template <class T>
+const T* find_cells(const void* patches, const kernels::PanelRange& panel, const Index** offsets);
+template <class T>
+void pack_cells(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
+
+/// Lanes are cells, depths are (tap, channel). Channels last only; for few channels.
+template <class T>
+void pack_cells_last(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
+
+/// Lanes are (channel, tap) or (tap, channel), depths are cells.
+template <class T>
+void pack_taps(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
+
+/// Rows are cells, segments are taps, depths within a segment are channels. Channels last only.
+template <class T>
+void cell_rows(const void* patches, Index first, Index count, Index s0, Index s1, const T** table);
+
+/// Where tiles of results go: the cells of a grid, at their target strides.
+template <class T>
+struct GridTarget {
+  const PatchGrid* grid = nullptr;
+  T* data = nullptr;
+  Index channel_stride = 0;
+};
+
+/// Tile rows are channels, columns are cells.
+template <class T>
+void store_cells(const void* target, const kernels::TileRange& range, const T* tile, Index ld);
+
+/// Tile rows are cells, columns are channels.
+template <class T>
+void store_channels(const void* target, const kernels::TileRange& range, const T* tile, Index ld);
+
+/// The adjoint of reading patches: adds tile row (channel, tap), column (cell - first) to the
+/// source cell that the pair looks at. `x` is one sample. Where source cells are adjacent, rows of
+/// x are kept in phase order meanwhile: all cells 0, s, 2s, ... of the inner step s, then 1, s + 1,
+/// ..., so that a run of cells is a run of x; `restore_rows` ends it.
+template <class T>
+void add_patches(const PatchGrid& grid, Index first, Index count, const T* tile, Index ld, T* x);
+template <class T>
+void restore_rows(T* x, Index rows, Index length, Index step);
+
+}  // namespace fenestra::detail
