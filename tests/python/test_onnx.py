@@ -59,10 +59,12 @@ def test_a_file_says_what_it_takes_and_gives(rng, tmp_path):
 def test_a_name_that_is_no_text_is_refused_with_its_byte(rng, tmp_path):
     path, _ = mlp(rng, tmp_path)
     for name in (b"scores", b"author"):
-        bad = path.read_bytes().replace(name, name[:-1] + b"\xff")
+        broken = name[:-1] + b"\xff"
+        bad = path.read_bytes().replace(name, broken)
+        place = bad.find(broken) + len(name) - 1
         (tmp_path / "bad.onnx").write_bytes(bad)
         for read in (fn.onnx.load, fn.onnx.problems):
-            with pytest.raises(OSError, match=rf"byte {bad.find(255)}.*UTF-8"):
+            with pytest.raises(OSError, match=rf"byte {place}: .*UTF-8"):
                 read(tmp_path / "bad.onnx")
 
 
