@@ -33,6 +33,7 @@ namespace {
 
 // Of the memory, for the program itself and the scratch of its threads; at most a quarter.
 constexpr std::size_t kSetAside = std::size_t{64} << 20;
+constexpr std::size_t kMemory = std::size_t{1} << 30;  // where nothing is said
 
 /// "3x4096x4096:u8"; f32 where no type is said.
 io::RawFormat parse_raw(std::string_view text) {
@@ -201,7 +202,8 @@ std::string sizes_text(const Shape& input, const Shape& output) {
 
 ExitCode infer_in_tiles(const Task& task) {
   const InferOptions& options = task.options;
-  nn::TileOptions how{.memory = options.memory - std::min(kSetAside, options.memory / 4)};
+  const std::size_t memory = options.memory.value_or(kMemory);
+  nn::TileOptions how{.memory = memory - std::min(kSetAside, memory / 4)};
   if (options.tile != "auto") {
     how.tile = parse_extents(options.tile, "--tile");
   }
@@ -324,6 +326,12 @@ ExitCode infer_in_slabs(const Task& task) {
   if (options.tile != "auto") {
     throw UsageError("--tile: several processes have a slab of rows each");
   }
+  if (options.memory) {
+    throw UsageError(
+        "--memory: several processes hold all of their slabs, whatever that takes; one process "
+        "goes "
+        "by tiles, more processes have thinner slabs");
+  }
   const auto communicator = std::make_shared<TimedCommunicator>(ranks::mpi_communicator());
   const bool exchanges = options.halos == "exchange";
   nn::SlabNetwork<float> slabs(
@@ -444,7 +452,8 @@ void add_infer(CLI::App& app, CommandLine& line) {
       "  fenestra infer unet scan.npy --tile 512x512 -o scores.npy\n"
       "  mpirun -n 4 fenestra infer unet scan.npy -o scores.npy\n"
       "\nUnder mpirun each process has a slab of rows, with all that is between its input and "
-      "output; --memory is not looked at. The picture keeps its size. A model in which a cell "
+      "output, whatever that takes: --memory and --tile are refused. The picture keeps its size. A "
+      "model in which a cell "
       "needs the whole picture is refused.");
   line.actions[command] = [o, &line] {
     o->json = line.json;

@@ -31,14 +31,14 @@ Tensor<Index> mask_of(const Tensor<float>& scores);
 Tensor<float> drawn(const Tensor<float>& scores);
 
 struct InferOptions {
-  std::string model;                          ///< a file, or the name of a ready model
-  std::string input;                          ///< .npy, PGM, PPM, or raw numbers
-  std::string output;                         ///< .npy, .raw, .pgm, .ppm
-  std::string tile = "auto";                  ///< or its extents, "512x512"
-  std::size_t memory = std::size_t{1} << 30;  ///< for everything
-  std::string halos = "recompute";            ///< or "exchange", between processes
-  std::optional<std::string> raw = {};        ///< "3x4096x4096:u8", of raw numbers
-  std::optional<std::string> sample = {};     ///< "1x28x28", for model files that do not say it
+  std::string model;                       ///< a file, or the name of a ready model
+  std::string input;                       ///< .npy, PGM, PPM, or raw numbers
+  std::string output;                      ///< .npy, .raw, .pgm, .ppm
+  std::string tile = "auto";               ///< or its extents, "512x512"
+  std::optional<std::size_t> memory = {};  ///< for everything
+  std::string halos = "recompute";         ///< or "exchange", between processes
+  std::optional<std::string> raw = {};     ///< "3x4096x4096:u8", of raw numbers
+  std::optional<std::string> sample = {};  ///< "1x28x28", for model files that do not say it
   std::optional<int> threads = {};
   bool force = false;
   bool json = false;

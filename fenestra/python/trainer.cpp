@@ -238,6 +238,8 @@ class AnyTrainer {
       result["seed"] = options.seed;
       result["compiled"] = options.compiled;
       result["leaf"] = options.leaf;
+      result["tile"] =
+          py::tuple(py::cast(std::vector<Index>(options.tile.begin(), options.tile.end())));
       result["steps"] = trainer.steps();
       result["cursor"] = py::make_tuple(trainer.cursor().epoch, trainer.cursor().next);
       result["best_score"] = trainer.best_score();
@@ -381,6 +383,7 @@ void define_trainer(py::module_& module) {
                        std::uint64_t seed,
                        bool compiled,
                        Index leaf,
+                       const py::object& tile,
                        ranks::CommunicatorPtr communicator) {
              return std::make_unique<AnyTrainer>(
                  layer,
@@ -394,6 +397,7 @@ void define_trainer(py::module_& module) {
                                     .seed = seed,
                                     .compiled = compiled,
                                     .leaf = leaf,
+                                    .tile = shape_in(tile, {"Trainer", "tile"}),
                                     .communicator = std::move(communicator)});
            }),
            py::arg("layer"),
@@ -407,6 +411,7 @@ void define_trainer(py::module_& module) {
            py::arg("seed"),
            py::arg("compiled"),
            py::arg("leaf"),
+           py::arg("tile"),
            py::arg("communicator").none(true))
       .def("step", &AnyTrainer::step, py::arg("inputs"), py::arg("labels"), py::arg("targets"))
       .def("predict", &AnyTrainer::predict, py::arg("x"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 from . import _core
 from ._core import Tensor
@@ -156,8 +156,11 @@ class Trainer:
         compiled: False runs eagerly.
         leaf: samples of a leaf, which has its own gradient and statistics; leaves are added so that the
             bits do not depend on how many processes there are. 0: the batch is one piece.
-        communicator: the processes that train together; more than one needs a leaf. All of them make
-            the same calls.
+        tile: of the scores, along each spatial axis, e.g. (512, 512): a leaf is then one tile of its
+            pictures, and memory is what a tile takes. The loss must be a mean over cells; evaluation
+            goes by tiles, too. (): pictures are not cut.
+        communicator: the processes that train together; more than one needs a leaf or a tile. All of
+            them make the same calls.
 
     >>> net = nn.initialise(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), 1)
     >>> trainer = nn.Trainer(net, optimiser="adamw rate=0.05", schedule="one-cycle")
@@ -181,6 +184,7 @@ class Trainer:
         seed: Union[int, Key] = 0,
         compiled: bool = True,
         leaf: int = 0,
+        tile: Sequence[int] = (),
         communicator: Optional[Communicator] = None,
     ) -> None:
         own = None if isinstance(loss, (str, Loss)) else loss
@@ -201,6 +205,7 @@ class Trainer:
             seed_of(seed),
             compiled,
             leaf,
+            tile,
             None if communicator is None else communicator._held,
         )
 

@@ -97,6 +97,9 @@ class RanksTest(unittest.TestCase):
                 self.assertEqual(report["sent"] > 0, halos == "exchange")
                 with open(self.path("shared.npy"), "rb") as file:
                     self.assertEqual(file.read(), expected, f"{ranks} {halos}")
+        for option in [["--memory", "1G"], ["--tile", "8x8"]]:
+            done = self.run_words([MPIRUN, "-n", "2", *infer, "none.npy", *option], code=USAGE)
+            self.assertIn(f"{option[0]}: several processes", done.stderr)
 
     def test_refuses_what_would_not_be_one_training(self):
         done = self.train(2, ["lenet", "--data", "digits"], "none", code=BAD_INPUT)

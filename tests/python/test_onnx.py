@@ -56,6 +56,18 @@ def test_a_file_says_what_it_takes_and_gives(rng, tmp_path):
     assert net.check({"x": (4, 3)}) == [] and "Gemm" in net.check({"x": (4, 5)})[0] and "open" in net.check()[0]
 
 
+def test_a_name_that_is_no_text_is_refused_with_its_byte(rng, tmp_path):
+    path, _ = mlp(rng, tmp_path)
+    for name in (b"scores", b"author"):
+        broken = name[:-1] + b"\xff"
+        bad = path.read_bytes().replace(name, broken)
+        place = bad.find(broken) + len(name) - 1
+        (tmp_path / "bad.onnx").write_bytes(bad)
+        for read in (fn.onnx.load, fn.onnx.problems):
+            with pytest.raises(OSError, match=rf"byte {place}: .*UTF-8"):
+                read(tmp_path / "bad.onnx")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_it_computes_what_numpy_computes(rng, tmp_path, dtype):
     path, arrays = mlp(rng, tmp_path)

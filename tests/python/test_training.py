@@ -131,7 +131,8 @@ def test_clipping_and_metrics_against_numpy(rng):
     (lambda: nn.Optimiser("sgd").update({"a": np.ones(2)}, {"a": np.ones(3)}), ValueError, ""),
     (lambda: nn.Optimiser("sgd").update([np.ones(2), np.ones(2, "float32")], [np.ones(2)] * 2), TypeError, "float64"),
     (lambda: nn.Loss("mse")(fn.ones((2, 3)), [0, 1]), TypeError, ""), (lambda: nn.ConfusionMatrix(0), ValueError, ""),
-    (lambda: nn.Trainer(nn.Relu(), leaf=-1), ValueError, "leaf"), (lambda: nn.Trainer(3), TypeError, "no model"), (lambda: nn.Trainer(nn.Relu(), loss=3), TypeError, "function"),
+    (lambda: nn.Trainer(nn.Relu(), leaf=-1), ValueError, "leaf"), (lambda: nn.Trainer(nn.Relu(), tile=(0, 4)), ValueError, "tile"), (lambda: nn.Trainer(nn.Relu(), tile="4x4"), TypeError, "tile"),
+    (lambda: nn.Trainer(nn.Relu(), tile=(4, 4), compiled=False), ValueError, "tiles"), (lambda: nn.Trainer(3), TypeError, "no model"), (lambda: nn.Trainer(nn.Relu(), loss=3), TypeError, "function"),
     (lambda: nn.Trainer(nn.Relu(), average=2), ValueError, "average"), (lambda: nn.Trainer(nn.Relu(), optimiser="sdg"), ValueError, "'sgd'"),
     (lambda: nn.Trainer(small_net()).fit([1], 1), TypeError, "no loader"),
     (lambda: nn.Trainer(small_net()).fit(digits(), -1), ValueError, "epochs"),
@@ -428,6 +429,19 @@ def test_a_leaf_as_large_as_the_batch_is_the_plain_step():
     assert same_numbers(plain, large)
     assert not same_numbers(plain, small)
     assert trainers[2].options["leaf"] == 8
+
+
+def test_tiles_are_leaves_and_a_tile_of_everything_is_the_whole_picture():
+    net = nn.initialise(nn.Sequential(nn.Conv(1, 3, kernel=3, padding=1), nn.Relu(), nn.Conv(3, 2, kernel=3, padding=1)), 1)
+    rng = np.random.default_rng(1)
+    batch = (rng.random((2, 1, 8, 12), dtype=np.float32), rng.integers(0, 2, (2, 8, 12)))
+    trainers = [nn.Trainer(net, leaf=2, tile=tile) for tile in ((), (8, 12), (4, 4))]
+    results = [trainer.step(batch) for trainer in trainers]
+    assert [result.labels for result in results] == [2 * 8 * 12] * 3
+    whole, one, cut = (trainer.model for trainer in trainers)
+    assert same_numbers(whole, one) and not same_numbers(whole, cut)
+    assert trainers[2].options["tile"] == (4, 4) and trainers[0].options["tile"] == ()
+    np.testing.assert_array_equal(trainers[2].predict(batch[0]).numpy(), cut(batch[0]).numpy())
 
 
 RANK = """

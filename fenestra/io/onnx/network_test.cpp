@@ -149,6 +149,46 @@ TEST(Network, RunsCompiledBatchedAndDifferentiated) {
   EXPECT_EQ(gradients.find_weight("head.b")->value().tensor(), Tensor<double>(Shape{3}, 2.0));
 }
 
+TEST(Network, CompiledInferencePacksWeightsFoldsNormsAndTakesInActivations) {
+  Model m = model(13,
+                  {node("Conv", {"x", "w", "b"}, {"a"}, {integers("pads", {1, 1, 1, 1})}),
+                   node("BatchNormalization", {"a", "gamma", "beta", "mean", "var"}, {"n"}),
+                   node("Relu", {"n"}, {"r"}),
+                   node("Conv", {"r", "v"}, {"c"}, {integers("pads", {1, 1, 1, 1})}),
+                   node("Add", {"c", "r"}, {"s"}),
+                   node("Clip", {"s", "zero", "six"}, {"p"}),
+                   node("HardSigmoid", {"p"}, {"h"}),
+                   node("Mul", {"p", "h"}, {"z"}),
+                   node("GlobalAveragePool", {"z"}, {"pooled"}),
+                   node("Flatten", {"pooled"}, {"flat"}),
+                   node("Gemm", {"flat", "head", "bias"}, {"y"}, {integer("transB", 1)})},
+                  {"x"},
+                  {"y"});
+  m.graph.initializers = {weight("w", Shape{16, 8, 3, 3}),
+                          weight("b", Shape{16}),
+                          weight("gamma", Shape{16}, 1.5F),
+                          weight("beta", Shape{16}),
+                          weight("mean", Shape{16}),
+                          weight("var", Shape{16}, 2.0F),
+                          weight("v", Shape{16, 16, 3, 3}),
+                          weight("zero", Shape{}, 0.0F),
+                          weight("six", Shape{}, 6.0F),
+                          weight("head", Shape{10, 16}),
+                          weight("bias", Shape{10})};
+  const Network<float> net(m);
+  const auto program =
+      compile<float>([&](const Value<float>& v) { return net(v); }, Shape{1, 8, 20, 20});
+  const graph::Report report = graph::make_report(program.plan());
+  std::string steps;
+  for (const graph::ReportStep& step : report.steps) {
+    steps += step.operation + (step.packed_bytes > 0 ? "* " : " ");
+  }
+  for (const graph::ReportValue& value : report.values) {
+    EXPECT_EQ(value.kind == graph::NodeKind::constant, value.shape != (Shape{1, 8, 20, 20}));
+  }
+  EXPECT_EQ(steps, "conv+relu* conv+add+clip* chain sum_to div matmul* ");
+}
+
 TEST(Network, IsTrainedByTheTrainerAndFrozenWeightsStay) {
   Network<float> net(classifier());
   net.set_trained("conv.w", false);

@@ -158,7 +158,7 @@ class ModelReader {
           seen = AttributeType::integer;
           break;
         case F::s:
-          result.s = message.text(field);
+          result.s = text_of(message.bytes(field));
           seen = AttributeType::string;
           break;
         case F::t:
@@ -186,7 +186,7 @@ class ModelReader {
           seen = AttributeType::integers;
           break;
         case F::strings:
-          result.strings.push_back(message.text(field));
+          result.strings.emplace_back(text_of(message.bytes(field)));
           seen = AttributeType::strings;
           break;
         case F::tensors:

@@ -159,6 +159,20 @@ TEST_F(OnnxRead, WrongWireTypesAndLengthsAreRefused) {
   EXPECT_NE(refusal(num(1, 8) + "\x08"), "");
 }
 
+TEST_F(OnnxRead, NamesAreUtf8AndAttributesAnyBytes) {
+  const auto named = [](const std::string& name, const std::string& text) {
+    const std::string attribute = sub(1, "a") + sub(4, text) + num(20, 3);
+    return model(sub(2, name) + sub(1, node("Relu", {"x"}, {"y"}, sub(5, attribute))));
+  };
+  EXPECT_EQ(parse(named("caf\xc3\xa9", "")).graph.name, "caf\xc3\xa9");
+  EXPECT_EQ(parse(named("y", "\xff")).graph.nodes[0].attributes[0].s, "\xff");
+  const std::string bytes = named("caf\xe9", "");
+  const std::string text = refusal(bytes);
+  expect_in(text, "byte " + std::to_string(bytes.find('\xe9')));
+  expect_in(text, "UTF-8");
+  expect_in(text, "\\xe9");
+}
+
 TEST_F(OnnxRead, NestingHasABound) {
   // A graph in an attribute of a node in a graph, 20,000 times: only the sizes of what is inside
   // are needed for what stands before it.

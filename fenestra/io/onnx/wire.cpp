@@ -1,4 +1,5 @@
 // Fields of messages.
+#include <fenestra/io/json.hpp>
 #include <fenestra/io/onnx/wire.hpp>
 #include <fenestra/io/source.hpp>
 
@@ -148,7 +149,11 @@ Bytes WireReader::bytes(const Field& field) const {
 }
 
 std::string WireReader::text(const Field& field) const {
-  return std::string(text_of(bytes(field)));
+  const std::string_view text = text_of(bytes(field));
+  if (const std::size_t bad = io::first_not_utf8(text); bad != std::string_view::npos) {
+    refuse_here(field.bytes.data() + bad, "text in UTF-8", io::shown(text.substr(bad, 4)));
+  }
+  return std::string(text);
 }
 
 void append_varint(std::string& out, std::uint64_t value) {

@@ -65,6 +65,7 @@ class WireReader {
   std::int64_t signed_number(const Field& field) const;
   float real(const Field& field) const;
   Bytes bytes(const Field& field) const;
+  /// In UTF-8, as protobuf's strings are. What may be any bytes is read as `bytes`.
   std::string text(const Field& field) const;
 
   [[noreturn]] void refuse_here(const std::byte* place,
