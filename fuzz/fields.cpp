@@ -23,6 +23,32 @@ void read_field(std::string_view text, Read&& read) {
   }
 }
 
+/// Options of one field.
+template <class V>
+struct OneField {
+  V f{};
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    field("f", &OneField::f, {.help = "anything"});
+  }
+};
+
+/// Reads an option of type V; what it prints must read as what prints the same.
+template <class V>
+void read_option(std::string_view text) {
+  read_field(text, [](Problem& p) {
+    const std::string printed = field_text(p.options<OneField<V>>().f);
+    if (printed.empty()) {
+      return;
+    }
+    const std::string again = field_text(Problem("f=" + printed).options<OneField<V>>().f);
+    if (again != printed) {
+      complain("an option prints as " + printed + ", then as " + again);
+    }
+  });
+}
+
 void read_all(std::string_view text) {
   read_field(text, [](Problem& p) {
     const Shape shape = p.shape("f");
@@ -30,11 +56,7 @@ void read_all(std::string_view text) {
       complain("a shape prints as " + problem_text(shape));
     }
   });
-  read_field(text, [](Problem& p) { p.per_axis("f", 1); });
   read_field(text, [](Problem& p) { p.axis_list("f"); });
-  read_field(text, [](Problem& p) { p.padding("f"); });
-  read_field(text, [](Problem& p) { p.integer("f", 0); });
-  read_field(text, [](Problem& p) { p.optional_integer("f"); });
   read_field(text, [](Problem& p) {
     const std::vector<Index> list = p.integers("f");
     if (!list.empty() && Problem("f=" + list_text(list)).integers("f") != list) {
@@ -49,9 +71,15 @@ void read_all(std::string_view text) {
     }
   });
   read_field(text, [](Problem& p) { p.reals("f"); });
-  read_field(text, [](Problem& p) { p.flag("f", false); });
-  read_field(text, [](Problem& p) { p.layout(); });
-  read_field(text, [](Problem& p) { p.pad_cells(); });
+  read_option<bool>(text);
+  read_option<Index>(text);
+  read_option<OptionalIndex>(text);
+  read_option<double>(text);
+  read_option<PerAxis>(text);
+  read_option<Padding>(text);
+  read_option<AxisList>(text);
+  read_option<Layout>(text);
+  read_option<PadCells>(text);
 }
 
 }  // namespace
