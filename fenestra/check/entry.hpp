@@ -7,6 +7,7 @@
 #include <fenestra/ops/kernel_choice.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/describe.hpp>
+#include <fenestra/spec/problem.hpp>
 #include <fenestra/spec/random.hpp>
 #include <fenestra/spec/window.hpp>
 
@@ -37,6 +38,7 @@ struct OperatorEntry {
   std::string_view name;
   std::string_view summary;
   std::string_view example;
+  std::vector<ProblemField> (*options)();  ///< fields of problems that are options
   Description (*describe)(std::string_view problem);
   std::string (*random_problem)(Random& random);
   std::vector<LawOutcome> (*check)(std::string_view problem, std::uint64_t seed);

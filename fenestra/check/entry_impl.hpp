@@ -43,10 +43,20 @@ Description describe(std::string_view problem) {
 }
 
 template <Operator Op>
+std::vector<ProblemField> options() {
+  if constexpr (requires { typename Op::Options; }) {
+    return problem_fields<typename Op::Options>();
+  } else {
+    return {};
+  }
+}
+
+template <Operator Op>
 OperatorEntry make_entry() {
   return {.name = Op::name,
           .summary = Op::summary,
           .example = Op::example,
+          .options = &options<Op>,
           .describe = &describe<Op>,
           .random_problem = [](Random& random) { return to_string(Op::random(random)); },
           .check = [](std::string_view problem,

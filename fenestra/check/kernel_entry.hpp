@@ -1,7 +1,7 @@
 // The laws on kernels without the type of an operator: what the soak, the command line and the
 // tests ask of one by name.
 //
-// - integers: every candidate that accepts a problem computes what the specification computes, on
+// - integers: every candidate that can do a problem computes what the specification computes, on
 //   small integers, where all sums are exact, so the comparison is ==. Values, tangents and
 //   cotangents, every instruction set of the machine, 1 to 16 threads. Where a result leaves the
 //   integers (smooth maxima, Lp norms, transformed data) it stays within its rounding bound.
@@ -83,6 +83,11 @@ inline const KernelEntry& find_kernels(std::string_view name) {
     names.push_back(entry.name);
   }
   throw Error(ErrorCode::unknown_operator, unknown_name("operator with kernels", name, names));
+}
+
+/// A candidate's name up to the algorithm, which comes last: what a caller says with its type.
+inline std::string_view kernel_type(const KernelChoice& choice) {
+  return std::string_view(choice.name).substr(0, choice.name.rfind('_'));
 }
 
 /// Whether an operator draws problems for the laws on kernels.

@@ -24,15 +24,15 @@ struct Choice {
   std::string shown() const { return name.empty() ? narrow ? "default f32" : "default f64" : name; }
 };
 
-/// Every candidate that accepts, each once; the default in both types where the operator lists
-/// none.
+/// Every candidate that can do the problem, each once; the default in both types where the operator
+/// lists none.
 template <class Op>
-std::vector<Choice> accepting(const typename Op::Geometry& g) {
+std::vector<Choice> able(const typename Op::Geometry& g) {
   std::vector<Choice> choices;
   if constexpr (requires { Op::kernels(g); }) {
     for (const Numerics numerics : {Numerics::strict, Numerics::fast}) {
       const kernels::ScopedNumerics scope(numerics);
-      for (const std::string& name : accepting_kernels<Op>(g)) {
+      for (const std::string& name : able_kernels<Op>(g)) {
         if (std::none_of(choices.begin(), choices.end(), [&](const Choice& choice) {
               return choice.name == name;
             })) {
@@ -50,7 +50,7 @@ std::vector<Choice> accepting(const typename Op::Geometry& g) {
 class Setting {
  public:
   Setting(const Choice& choice, int threads)
-      : forced_(choice.name, kernels::IfRefused::choose_freely),
+      : forced_(choice.name, kernels::IfRefused::run_if_able),
         numerics_(choice.numerics),
         threads_(threads) {}
 
@@ -108,7 +108,7 @@ class KernelLaws {
     if (!chooses_by_sample()) {
       return report_;
     }
-    std::vector<Choice> choices = accepting<Op>(g_);
+    std::vector<Choice> choices = able<Op>(g_);
     if (!choices.front().name.empty()) {
       choices.push_back({"", true, Numerics::strict});
       choices.push_back({"", false, Numerics::strict});
@@ -183,24 +183,30 @@ class KernelLaws {
 
   template <class T>
   std::optional<double> time_of(const Choice& choice, std::string_view direction, double budget) {
-    const kernels::ForcedKernel forced(choice.name);
     const Lifted<T> operands = lifted<T>(operands_);
     std::vector<Value<T>> values(operands.in.values.begin(), operands.in.values.end());
     if (direction == "forward") {
+      const kernels::ForcedKernel forced(choice.name, kernels::IfRefused::run_if_able);
       return least_seconds(budget,
                            [&] { Op::template call<Value<T>>(g_, values, operands.in.data); });
     }
+    // Pools have names of their own for the gradient of their input.
+    const bool of_weight = direction == "weight_grad";
+    const bool of_input =
+        direction == "input_grad" || direction == "scatter" || direction == "spread";
     const std::vector<TensorInfo> infos = Op::inputs(g_);
-    const Role role = direction == "weight_grad" ? Role::weight : Role::activation;
+    const Role role = of_weight ? Role::weight : Role::activation;
     const auto found = std::find_if(
         infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.role == role; });
-    if (found == infos.end() || (direction != "weight_grad" && direction != "input_grad")) {
+    if (found == infos.end() || !(of_weight || of_input)) {
       return std::nullopt;
     }
     Tape<T> tape;
     Value<T>& wanted = values[static_cast<std::size_t>(found - infos.begin())];
     wanted = tape.parameter(wanted.tensor());
+    // Forward runs on what is chosen for it: a candidate may serve one direction only.
     const Value<T> y = Op::template call<Value<T>>(g_, values, operands.in.data);
+    const kernels::ForcedKernel forced(choice.name, kernels::IfRefused::run_if_able);
     return least_seconds(budget, [&] {
       tape.backward(Seed<T>{y, operands.y_bar}, {.retain = true});
     });
@@ -211,7 +217,7 @@ class KernelLaws {
   /// `needed` is what the strict candidates are held against.
   template <class Needed>
   void compare_all(const Needed& needed) {
-    for (const Choice& choice : accepting<Op>(g_)) {
+    for (const Choice& choice : able<Op>(g_)) {
       if (report_.failure) {
         return;
       }

@@ -1,4 +1,4 @@
-// The law of the kernels: every candidate that accepts a problem computes what the specification
+// The law of the kernels: every candidate that can do a problem computes what the specification
 // computes, values and both derivatives, within the rounding bound, on every instruction set of the
 // machine; and the bits of our own do not depend on the number of threads. A candidate that needs
 // Numerics::fast is held to the bound of its own expression, which the descriptor gives; all others
@@ -134,7 +134,7 @@ std::string kernel_complaint(const std::string& name,
                              const std::vector<Tensor<double>>& dots,
                              const Tensor<double>& y_bar,
                              const AllOf<Rounded>& needed) {
-  const kernels::ForcedKernel forced(name, kernels::IfRefused::choose_freely);
+  const kernels::ForcedKernel forced(name, kernels::IfRefused::run_if_able);
   AllOf<T> best;  // by the first instruction set, which is the one that runs unless forced
   for (const std::string_view isa : kernels::supported_isas()) {
     const kernels::ScopedIsa scope(isa);
@@ -161,13 +161,12 @@ std::string kernel_complaint(const std::string& name,
 
 namespace detail {
 
-/// The candidates that accept the problem as things stand, each once.
+/// The candidates that can do the problem as things stand, each once.
 template <class Op>
-std::vector<std::string> accepting_kernels(const typename Op::Geometry& g) {
+std::vector<std::string> able_kernels(const typename Op::Geometry& g) {
   std::vector<std::string> names;
   for (const KernelChoice& choice : Op::kernels(g)) {
-    if (choice.refusal.empty() &&
-        std::find(names.begin(), names.end(), choice.name) == names.end()) {
+    if (choice.able && std::find(names.begin(), names.end(), choice.name) == names.end()) {
       names.push_back(choice.name);
     }
   }
@@ -206,7 +205,7 @@ std::optional<AllOf<Rounded>> transformed(const std::string& name,
 
 }  // namespace detail
 
-/// Empty where every accepting candidate of `Op` agrees with the specification on this problem.
+/// Empty where every candidate of `Op` that can do this problem agrees with the specification.
 template <class Op>
 std::string kernels_complaint(const typename Op::Geometry& g,
                               const Inputs<double>& in,
@@ -214,7 +213,7 @@ std::string kernels_complaint(const typename Op::Geometry& g,
                               const Tensor<double>& y_bar) {
   const kernels::ScopedNumerics strict(Numerics::strict);
   const auto needed = detail::compute_all<Op, Rounded>(g, in, dots, y_bar);
-  const std::vector<std::string> names = detail::accepting_kernels<Op>(g);
+  const std::vector<std::string> names = detail::able_kernels<Op>(g);
   for (const std::string& name : names) {
     const std::string complaint =
         detail::kernel_complaint_in_its_type<Op>(name, g, in, dots, y_bar, needed);
@@ -223,7 +222,7 @@ std::string kernels_complaint(const typename Op::Geometry& g,
     }
   }
   const kernels::ScopedNumerics fast(Numerics::fast);
-  for (const std::string& name : detail::accepting_kernels<Op>(g)) {
+  for (const std::string& name : detail::able_kernels<Op>(g)) {
     if (std::find(names.begin(), names.end(), name) != names.end()) {
       continue;
     }

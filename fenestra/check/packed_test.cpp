@@ -130,9 +130,11 @@ TEST_F(PackedConstants, GiveTheBitsOfEagerCallsOnLayersOfNetworks) {
     }
   }
   EXPECT_EQ(packing,
-            (std::set<std::string>{"conv_f32_direct",
+            (std::set<std::string>{"conv_f32_dense",
+                                   "conv_f32_direct",
                                    "conv_f32_gemm",
                                    "conv_f32_winograd",
+                                   "conv_f64_dense",
                                    "conv_f64_direct",
                                    "conv_f64_gemm",
                                    "conv_f64_winograd"}));
@@ -176,12 +178,12 @@ TEST_F(PackedConstants, GiveTheBitsOfEagerCallsInProducts) {
   Random random(73);
   std::set<std::string> packing;
   for (const Index rows : {1, 5, 40}) {
-    for (const bool turned : {false, true}) {
+    for (const bool transposed : {false, true}) {
       const std::vector<Tensor<float>> in{
           drawn<float>({rows, 333}, random),
-          drawn<float>(turned ? Shape{70, 333} : Shape{333, 70}, random)};
+          drawn<float>(transposed ? Shape{70, 333} : Shape{333, 70}, random)};
       const auto f = [&](const auto& values) {
-        return matmul(values[0], values[1], {.transpose_b = turned});
+        return matmul(values[0], values[1], {.transpose_b = transposed});
       };
       for (const int count : {1, 3}) {
         set_threads(count);

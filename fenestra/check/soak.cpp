@@ -130,6 +130,21 @@ const std::vector<NetworkLayer>& network_layers() {
   return layers;
 }
 
+const KernelEntry& draw_kernels(Random& random) {
+  const std::span<const KernelEntry> entries = kernel_registry();
+  const int shares =
+      std::accumulate(entries.begin(), entries.end(), 0, [](int sum, const KernelEntry& e) {
+        return sum + e.share;
+      });
+  Index drawn = random.between(0, shares - 1);
+  const KernelEntry* entry = entries.data();
+  while (drawn >= entry->share) {
+    drawn -= entry->share;
+    ++entry;
+  }
+  return *entry;
+}
+
 SoakProblem parse_soak_problem(std::string_view text, std::uint64_t seed) {
   const std::string whole = trimmed(text);
   const std::size_t space = std::min(whole.find(' '), whole.size());
@@ -153,20 +168,10 @@ SoakProblem SoakProblems::next() {
   if (random_.chance(kLayersOneIn) && !known_layers().empty()) {
     return next_layer();
   }
-  const std::span<const KernelEntry> entries = kernel_registry();
-  const int shares =
-      std::accumulate(entries.begin(), entries.end(), 0, [](int sum, const KernelEntry& e) {
-        return sum + e.share;
-      });
-  Index drawn = random_.between(0, shares - 1);
-  const KernelEntry* entry = entries.data();
-  while (drawn >= entry->share) {
-    drawn -= entry->share;
-    ++entry;
-  }
+  const KernelEntry& entry = draw_kernels(random_);
   const Index work = Index{1} << random_.between(kLeastDigits, kMostDigits);
-  std::string problem = entry->random_problem(random_, work);
-  return {entry, std::move(problem), random_.bits() >> 32};  // a seed short enough to type
+  std::string problem = entry.random_problem(random_, work);
+  return {&entry, std::move(problem), random_.bits() >> 32};  // a seed short enough to type
 }
 
 std::string SoakFailure::command() const {

@@ -24,6 +24,9 @@ struct NetworkLayer {
 /// The layers of networks.txt, as it was when this was built.
 const std::vector<NetworkLayer>& network_layers();
 
+/// One of the operators with kernels, each as often as its share says.
+const KernelEntry& draw_kernels(Random& random);
+
 /// A problem and the operator it belongs to, as one text: `conv x=1x3x8x8 w=4x3x3x3`.
 struct SoakProblem {
   const KernelEntry* entry = nullptr;

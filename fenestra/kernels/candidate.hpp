@@ -15,7 +15,8 @@
 
 namespace fenestra::kernels {
 
-/// `refuse` gives the reason why the candidate does not apply, or null where it does. `run` throws
+/// `refuse` gives the reason why the candidate does not apply, or null where it does; `lacks` only
+/// those reasons for which it cannot, where others are that it would be slow. `run` throws
 /// std::bad_alloc where there is no memory for its scratch. Names follow
 /// <op>_<dtype>_<algorithm>; the instruction set is appended where people read it. A candidate that
 /// brings its weights into another form says how many elements that takes (0: none for this
@@ -27,6 +28,11 @@ struct Candidate {
   void (*run)(const Problem& problem, const Arguments& arguments);
   Index (*packed_elements)(const Problem& problem) = nullptr;
   void (*pack)(const Problem& problem, const Arguments& arguments) = nullptr;
+  const char* (*lacks)(const Problem& problem) = nullptr;
+
+  bool can_run(const Problem& problem) const {
+    return (lacks != nullptr ? lacks : refuse)(problem) == nullptr;
+  }
 };
 
 /// Forbids instruction sets above FENESTRA_ISA, at the first call; a name that is unknown or not
@@ -40,8 +46,8 @@ FENESTRA_API std::string_view forced_kernel();
 
 /// What happens where the forced candidate refuses a problem. `run` is for tiles, which take the
 /// candidate of the whole: no candidate refuses a part of what it accepts but for the sake of
-/// speed.
-enum class IfRefused { fail, choose_freely, run };
+/// speed. `run_if_able` is for laws: what is slow must be right, too.
+enum class IfRefused { fail, choose_freely, run, run_if_able };
 
 /// Whether the forced candidate may be passed over; the environment's may not.
 FENESTRA_API IfRefused if_refused() noexcept;
@@ -67,13 +73,13 @@ namespace detail {
 [[noreturn]] FENESTRA_API void throw_refused(std::string_view name, const char* reason);
 }  // namespace detail
 
-/// Calls note(name, refusal) for every candidate in order; `refusal` is null where it accepts.
+/// Calls note(candidate, refusal) for every candidate in order; `refusal` is null where it accepts.
 template <class Problem, class Arguments, class Note>
 void for_each_candidate(std::span<const Candidate<Problem, Arguments>> candidates,
                         const Problem& problem,
                         Note&& note) {
   for (const auto& candidate : candidates) {
-    note(candidate.name, candidate.refuse(problem));
+    note(candidate, candidate.refuse(problem));
   }
 }
 
@@ -88,7 +94,8 @@ const Candidate<Problem, Arguments>& choose(
         continue;
       }
       const char* reason = candidate.refuse(problem);
-      if (reason == nullptr || if_refused() == IfRefused::run) {
+      const bool able = if_refused() == IfRefused::run_if_able && candidate.can_run(problem);
+      if (reason == nullptr || able || if_refused() == IfRefused::run) {
         return candidate;
       }
       if (if_refused() == IfRefused::fail) {

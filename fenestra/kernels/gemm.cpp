@@ -10,6 +10,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fenestra/kernels/gemm.cpp"
 #include <hwy/foreach_target.h>
+
+#include <fenestra/kernels/transpose-inl.hpp>
 #include <hwy/highway.h>
 
 #include <fenestra/base/parallel.hpp>
@@ -392,54 +394,6 @@ class Block {
 template <class T>
 void run_block(const Job<T>& job, Index panel0, Index panel1, Index j0, Index j1) {
   Block<T>(job, panel0, panel1, j0, j1).run();
-}
-
-/// Lanes that are far apart and depths that are adjacent: squares of 128 bits are transposed in
-/// registers.
-template <class T>
-void transpose_block(
-    const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) {
-  Index i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  constexpr Index kSide = 16 / static_cast<Index>(sizeof(T));
-  const hn::FixedTag<T, kSide> d;
-  for (; i + kSide <= rows; i += kSide) {
-    const T* HWY_RESTRICT s = src + i * src_stride;
-    T* HWY_RESTRICT out = dst + i;
-    Index j = 0;
-    for (; j + kSide <= columns; j += kSide) {
-      if constexpr (kSide == 4) {
-        const auto r0 = hn::LoadU(d, s + j);
-        const auto r1 = hn::LoadU(d, s + src_stride + j);
-        const auto r2 = hn::LoadU(d, s + 2 * src_stride + j);
-        const auto r3 = hn::LoadU(d, s + 3 * src_stride + j);
-        const auto low02 = hn::InterleaveLower(d, r0, r2);
-        const auto low13 = hn::InterleaveLower(d, r1, r3);
-        const auto high02 = hn::InterleaveUpper(d, r0, r2);
-        const auto high13 = hn::InterleaveUpper(d, r1, r3);
-        hn::StoreU(hn::InterleaveLower(d, low02, low13), d, out + j * dst_stride);
-        hn::StoreU(hn::InterleaveUpper(d, low02, low13), d, out + (j + 1) * dst_stride);
-        hn::StoreU(hn::InterleaveLower(d, high02, high13), d, out + (j + 2) * dst_stride);
-        hn::StoreU(hn::InterleaveUpper(d, high02, high13), d, out + (j + 3) * dst_stride);
-      } else {
-        const auto r0 = hn::LoadU(d, s + j);
-        const auto r1 = hn::LoadU(d, s + src_stride + j);
-        hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out + j * dst_stride);
-        hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + (j + 1) * dst_stride);
-      }
-    }
-    for (; j < columns; ++j) {
-      for (Index l = 0; l < kSide; ++l) {
-        out[j * dst_stride + l] = s[l * src_stride + j];
-      }
-    }
-  }
-#endif
-  for (; i < rows; ++i) {
-    for (Index j = 0; j < columns; ++j) {
-      dst[j * dst_stride + i] = src[i * src_stride + j];
-    }
-  }
 }
 
 template <class T>

@@ -170,6 +170,35 @@ TEST_P(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
   set_threads(before_threads);
 }
 
+/// Numbers beside the transpose stay as they were.
+template <class T>
+void expect_transposed(Index rows, Index columns) {
+  const Index src_stride = columns + 3;
+  const Index dst_stride = rows + 2;
+  std::vector<T> src(static_cast<std::size_t>(rows * src_stride));
+  for (std::size_t i = 0; i < src.size(); ++i) {
+    src[i] = static_cast<T>(i + 1);
+  }
+  std::vector<T> dst(static_cast<std::size_t>(columns * dst_stride));
+  transpose(src.data(), src_stride, rows, columns, dst.data(), dst_stride);
+  for (Index j = 0; j < columns; ++j) {
+    for (Index i = 0; i < dst_stride; ++i) {
+      const T wanted = i < rows ? src[static_cast<std::size_t>(i * src_stride + j)] : T(0);
+      ASSERT_EQ(dst[static_cast<std::size_t>(j * dst_stride + i)], wanted)
+          << rows << " x " << columns << ", row " << i << ", column " << j;
+    }
+  }
+}
+
+TEST_P(Gemm, TransposesAtEveryTailOfRowsAndColumns) {
+  for (Index rows = 1; rows <= 35 && !HasFatalFailure(); ++rows) {
+    for (Index columns = 1; columns <= 35 && !HasFatalFailure(); ++columns) {
+      expect_transposed<float>(rows, columns);
+      expect_transposed<double>(rows, columns);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isa, Gemm, ::testing::ValuesIn(supported_isas()), [](const auto& isa) {
   return std::string(isa.param);
 });

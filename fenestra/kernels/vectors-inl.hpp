@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cstddef>
 
 HWY_BEFORE_NAMESPACE();
 namespace fenestra::kernels {
@@ -29,27 +30,52 @@ HWY_INLINE constexpr Index lanes(D) {
 template <class T>
 inline constexpr Index kLanes = static_cast<Index>(hwy::HWY_NAMESPACE::MaxLanes(Wide<T>()));
 
+/// Keeps what was loaded in a register. A compiler that thinks loads are free repeats one for every
+/// use; one that crosses the border of two cache lines is not.
+template <class V>
+HWY_INLINE void in_register(V& v) {
+#if HWY_TARGET == HWY_AVX3 && HWY_COMPILER_GCC_ACTUAL
+  asm("" : "+v"(v.raw));
+#elif HWY_TARGET == HWY_AVX2 && HWY_COMPILER_GCC_ACTUAL
+  asm("" : "+x"(v.raw));
+#else
+  (void)v;
+#endif
+}
+
 /// The first `count` numbers at `from`, at most a vector of them, and `other` in the other lanes.
+/// Where loads and stores take masks, no more than a mask is made.
 template <class D, class T>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_part(D d, const T* from, Index count, T other) {
+  namespace hn = hwy::HWY_NAMESPACE;
   if (HWY_LIKELY(count >= lanes(d))) {
-    return hwy::HWY_NAMESPACE::LoadU(d, from);
+    return hn::LoadU(d, from);
   }
-  HWY_ALIGN T buffer[hwy::HWY_NAMESPACE::MaxLanes(D())];
+#if HWY_MEM_OPS_MIGHT_FAULT
+  HWY_ALIGN T buffer[hn::MaxLanes(D())];
   std::fill(std::copy_n(from, count, buffer), buffer + lanes(d), other);
-  return hwy::HWY_NAMESPACE::Load(d, buffer);
+  return hn::Load(d, buffer);
+#else
+  const auto mask = hn::FirstN(d, static_cast<std::size_t>(count));
+  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, other));
+#endif
 }
 
 /// The first `count` lanes, at most all of them.
 template <class D, class V, class T>
 HWY_INLINE void store_part(D d, V v, T* to, Index count) {
+  namespace hn = hwy::HWY_NAMESPACE;
   if (HWY_LIKELY(count >= lanes(d))) {
-    hwy::HWY_NAMESPACE::StoreU(v, d, to);
+    hn::StoreU(v, d, to);
     return;
   }
-  HWY_ALIGN T buffer[hwy::HWY_NAMESPACE::MaxLanes(D())];
-  hwy::HWY_NAMESPACE::Store(v, d, buffer);
+#if HWY_MEM_OPS_MIGHT_FAULT
+  HWY_ALIGN T buffer[hn::MaxLanes(D())];
+  hn::Store(v, d, buffer);
   std::copy_n(buffer, count, to);
+#else
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
+#endif
 }
 
 }  // namespace HWY_NAMESPACE

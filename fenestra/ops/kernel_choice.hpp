@@ -11,6 +11,7 @@ struct KernelChoice {
   std::string direction;  ///< e.g. "input_grad"
   std::string name;       ///< <op>_<dtype>_<algorithm>
   std::string refusal;    ///< why it does not apply; empty where it does
+  bool able = false;      ///< it could run all the same, if slowly
 };
 
 }  // namespace fenestra

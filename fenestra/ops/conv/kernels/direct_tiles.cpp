@@ -80,6 +80,15 @@ void clear_row(Index count, T* HWY_RESTRICT dst) {
   }
 }
 
+/// `count` columns of `channels` elements.
+template <class T>
+void copy_columns(
+    const T* HWY_RESTRICT src, Index step, Index channels, Index count, T* HWY_RESTRICT dst) {
+  for (Index i = 0; i < count; ++i) {
+    copy_row(src + i * step, channels, dst + i * channels);
+  }
+}
+
 /// Two lanes at once: even columns to `even`, odd ones to `odd`, `pairs` of each.
 template <class T>
 void deal_pairs(const T* HWY_RESTRICT src, Index pairs, T* HWY_RESTRICT even, T* HWY_RESTRICT odd) {
@@ -105,8 +114,9 @@ void fill_strip(const StripJob<T>& s) {
   constexpr Index kLanes = lanes_of<T>();
   const Index pitch = s.pitch();
   // Columns of the strip that show the source; they are the same for every row.
-  const Index begin = std::clamp<Index>(-s.first_column, 0, pitch);
-  const Index end = std::clamp<Index>(s.source_width - s.first_column, begin, pitch);
+  const Index whole = pitch / s.channels * s.channels;
+  const Index begin = std::clamp<Index>(-s.first_column * s.channels, 0, whole);
+  const Index end = std::clamp<Index>((s.source_width - s.first_column) * s.channels, begin, whole);
   T* row = s.dst;
   for (Index p = 0; p < s.planes; ++p) {
     const T* plane = s.plane[p];
@@ -116,11 +126,16 @@ void fill_strip(const StripJob<T>& s) {
         clear_row(pitch, row);
         continue;
       }
-      const T* source = plane + source_row * s.source_width + s.first_column;
+      const T* source = plane + (source_row * s.source_width + s.first_column) * s.column_step;
       if (s.stride == 1) {
         clear_row(round_up(begin, kLanes), row);
         clear_row(pitch - end / kLanes * kLanes, row + end / kLanes * kLanes);
-        copy_row(source + begin, end - begin, row + begin);
+        if (s.column_step == s.channels) {
+          copy_row(source + begin, end - begin, row + begin);
+        } else {
+          const T* first = source + begin / s.channels * s.column_step;
+          copy_columns(first, s.column_step, s.channels, (end - begin) / s.channels, row + begin);
+        }
         continue;
       }
       for (Index phase = 0; phase < s.stride; ++phase) {
@@ -240,98 +255,6 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
   }
 }
 
-/// One channel of one plane, 3 x 3 taps on neighbouring cells, kRows rows that follow one another:
-/// the nine weights stay in registers and a vector that is loaded serves the up to three rows that
-/// see it. Half the loads of run_tile, and no call per tile. The kernel may be larger: row taps 0,
-/// 2 and 4 of an input gradient with stride 2 see neighbouring rows too, so weights are found by
-/// the tap's own number.
-template <class T, int kRows>
-void run_rows_3x3(const TileJob<T>& t) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr Index kLanes = lanes_of<T>();
-  const BandJob<T>& b = t.band;
-  // An input gradient meets rows and columns in falling order.
-  const bool down = t.entry[0].row < t.entry[2].row;
-  const bool right = t.phase.offset[0] < t.phase.offset[2];
-  const Index first = std::min(t.entry[0].row, t.entry[2].row) * b.pitch +
-                      std::min(t.phase.offset[0], t.phase.offset[2]);
-  const V start = t.bias != nullptr ? hn::Set(d, t.bias[0]) : hn::Zero(d);
-  HWY_ALIGN T line[kLanes];
-  const T* weights = t.weights + b.weight_plane[0] * b.row_taps * 3;
-  V weight[3][3];
-  FENESTRA_UNROLL
-  for (int i = 0; i < 3; ++i) {
-    const T* w = weights + t.entry[down ? i : 2 - i].tap * 3;
-    FENESTRA_UNROLL
-    for (int k = 0; k < 3; ++k) {
-      weight[i][k] = hn::Set(d, w[right ? k : 2 - k]);
-    }
-  }
-  for (Index column = 0; column < t.phase.width; column += kLanes) {
-    V acc[kRows];
-    FENESTRA_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      acc[r] = start;
-    }
-    const T* HWY_RESTRICT source = b.strip + first + column;
-    FENESTRA_UNROLL
-    for (int i = 0; i < kRows + 2; ++i, source += b.pitch) {
-      FENESTRA_UNROLL
-      for (int k = 0; k < 3; ++k) {
-        const V x = hn::LoadU(d, source + k);
-        FENESTRA_UNROLL
-        for (int r = 0; r < kRows; ++r) {
-          if (r <= i && i <= r + 2) {
-            acc[r] = hn::MulAdd(weight[i - r][k], x, acc[r]);
-          }
-        }
-      }
-    }
-    const Index columns = t.phase.width - column;
-    FENESTRA_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      T* out = t.out + r * t.row_stride + column;
-      if (columns >= kLanes) {
-        hn::StoreU(acc[r], d, out);
-      } else {
-        hn::Store(acc[r], d, line);
-        std::copy(line, line + columns, out);
-      }
-    }
-  }
-}
-
-// Rows of a 3x3 tile: four accumulators, nine weights and a vector fill 16 registers.
-constexpr Index kRows3x3 = 4;
-
-/// Whether the tile's taps are three rows and three columns that touch, in rising or falling order.
-template <class T>
-bool is_3x3(const TileJob<T>& t, Index channels) {
-  const auto touch = [](Index a, Index b, Index c) {
-    return (b - a == 1 || b - a == -1) && c - b == b - a;
-  };
-  return channels == 1 && t.band.planes == 1 && t.phase.taps == 3 && t.last_entry - t.entry == 3 &&
-         t.source_shift == t.band.pitch && touch(t.entry[0].row, t.entry[1].row, t.entry[2].row) &&
-         touch(t.phase.offset[0], t.phase.offset[1], t.phase.offset[2]);
-}
-
-template <class T>
-void run_3x3(const TileJob<T>& t, Index rows) {
-  TileJob<T> part = t;
-  for (Index row = 0; row < rows;) {
-    part.entry = t.entry + row * 3;
-    part.out = t.out + row * t.row_stride;
-    if (row + kRows3x3 <= rows) {
-      run_rows_3x3<T, kRows3x3>(part);
-      row += kRows3x3;
-    } else {
-      run_rows_3x3<T, 1>(part);
-      ++row;
-    }
-  }
-}
-
 template <class T>
 struct TileKind {
   Index rows;
@@ -362,10 +285,6 @@ const TileKind<T>& tile_kind(Index channels, Index vectors) {
 template <class T>
 void run_columns(const TileJob<T>& t, Index channels, Index rows) {
   constexpr Index kLanes = lanes_of<T>();
-  if (is_3x3(t, channels)) {
-    run_3x3(t, rows);
-    return;
-  }
   const Index width = t.phase.width;
   const Index vectors = (width + kLanes - 1) / kLanes;
   const Index most = max_vectors(static_cast<int>(channels));

@@ -14,7 +14,9 @@ namespace fenestra::detail {
 inline constexpr Index kTileChannels = 4;
 
 /// Copies rows [first_row, first_row + rows) of `planes` planes; rows and columns outside the
-/// source are zeros. Row r of plane p goes to dst + (p * rows + r) * pitch.
+/// source are zeros. Row r of plane p goes to dst + (p * rows + r) * pitch. A column is one
+/// element, or with channels last and stride 1 those of some channels, which lie side by side in
+/// the strip.
 template <class T>
 struct StripJob {
   const T* const* plane = nullptr;  ///< planes pointers to (source_rows x source_width)
@@ -25,7 +27,9 @@ struct StripJob {
   Index rows = 0;
   Index first_column = 0;  ///< what column 0 of the strip shows, may be negative
   Index stride = 1;
-  Index phase_pitch = 0;  ///< columns of a phase
+  Index phase_pitch = 0;  ///< elements of a phase
+  Index channels = 1;     ///< of a column
+  Index column_step = 1;  ///< from column to column of the source
   T* dst = nullptr;
   Index pitch() const { return stride * phase_pitch; }
 };

@@ -3,6 +3,7 @@
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/ops/conv/candidates.hpp>
+#include <fenestra/ops/conv/kernels/dense.hpp>
 #include <fenestra/ops/conv/kernels/testing.hpp>
 
 #include <gtest/gtest.h>
@@ -43,7 +44,10 @@ std::vector<ConvProblem> problems(const ConvCandidate<T>& candidate) {
     for (const ConvDirection direction : {ConvDirection::forward, ConvDirection::input_grad}) {
       const ConvProblem problem{direction, Conv::parse(text)};
       // What a candidate refuses because others are faster it can do all the same.
-      const bool can = candidate.name.ends_with("_direct") || candidate.refuse(problem) == nullptr;
+      const bool can =
+          candidate.name.ends_with("_dense")
+              ? detail::dense_lacks(problem) == nullptr
+              : candidate.name.ends_with("_direct") || candidate.refuse(problem) == nullptr;
       if (can) {
         accepted.push_back(problem);
       }
@@ -123,8 +127,8 @@ TEST_P(ConvPacked, WeightsPackedAheadGiveTheSameBits) {
   std::set<std::string> packing;
   expect_packed_bits<float>(packing);
   expect_packed_bits<double>(packing);
-  // Winograd, direct and gemm, forward and input gradient, both scalars.
-  EXPECT_EQ(packing.size(), 12u);
+  // Winograd, dense, direct and gemm, forward and input gradient, both scalars.
+  EXPECT_EQ(packing.size(), 16u);
 }
 
 template <class T>

@@ -208,13 +208,13 @@ TEST(WinogradChoice, NeedsFastNumericsAndNothingElse) {
 
 TEST(WinogradChoice, IsKeptByWhatWasPreparedUnderIt) {
   const ConvPrimitive primitive{
-      ConvDirection::forward, Conv::parse("x=8x64x28x28 w=64x64x3x3 padding=1"), false};
+      {}, ConvDirection::forward, Conv::parse("x=8x64x28x28 w=64x64x3x3 padding=1"), false};
   const auto prepared = [&] {
     const kernels::ScopedNumerics fast(Numerics::fast);
     return primitive.prepare<float>();
   }();
-  EXPECT_EQ(prepared.kernel_name(), "conv_f32_winograd");
-  EXPECT_NE(primitive.prepare<float>().kernel_name(), "conv_f32_winograd");
+  EXPECT_EQ(prepared->name(), "conv_f32_winograd");
+  EXPECT_NE(primitive.prepare<float>()->name(), "conv_f32_winograd");
 }
 
 TEST(WinogradChoice, SaysWhyItRefuses) {

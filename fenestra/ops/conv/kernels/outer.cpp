@@ -1,0 +1,534 @@
+// The weight gradient by outer products: which cells, places and panels; see outer.hpp.
+//
+// A cell of y adds to every weight the product of a number of y_bar and a number of x. Lanes are
+// output channels: y_bar is packed as [panel of channels][cell][channel], and a number of x is
+// broadcast from where it lies, so that strides cost nothing and neighbouring taps are neighbours.
+// Sums begin anew with each chunk of cells and are then added to those of the chunks before, in the
+// order of samples and cells: chunks follow from the shapes alone.
+#include <fenestra/base/checked.hpp>
+#include <fenestra/base/parallel.hpp>
+#include <fenestra/kernels/gemm.hpp>
+#include <fenestra/ops/conv/kernels/direct.hpp>
+#include <fenestra/ops/conv/kernels/direct_axes.hpp>
+#include <fenestra/ops/conv/kernels/gemm_blocked.hpp>
+#include <fenestra/ops/conv/kernels/outer.hpp>
+#include <fenestra/ops/conv/kernels/outer_tiles.hpp>
+
+#include <algorithm>
+
+namespace fenestra::detail {
+
+namespace {
+
+// Bytes of y_bar and of x that are packed at a time: beside the sums of a task they share a
+// second-level cache of 2 MiB, and each alone fits one of 1 MiB.
+constexpr Index kPartBytes = 768 * 1024;
+// A chunk of a panel of y_bar stays in a first-level cache of 32 KiB while all places pass by.
+constexpr Index kChunkBytes = 24 * 1024;
+// Places whose sums are finished at a time: they stay in the second-level cache, and runs of w_bar
+// are lines long.
+constexpr Index kBlockPlaces = 256;
+// Elements of a sample of y_bar that take longer to read than a few places to add to.
+constexpr Index kLargeGradient = 128 * 1024;
+// Multiply-adds of one group that are worth waking threads for its own sake.
+constexpr Index kGroupWork = 1'000'000;
+
+template <class T>
+class OuterWeightGrad {
+ public:
+  OuterWeightGrad(const ConvGeometry& g, const ConvArguments<T>& arguments, Index group)
+      : g_(g),
+        arguments_(arguments),
+        loops_(outer_loops<T>()),
+        group_(group),
+        last_(g.layout == Layout::channels_last),
+        inner_(g.windows[g.rank() - 1]),
+        unit_(last_ ? g.group_in() : 1),
+        planes_(g.group_in() / unit_),
+        row_cells_(g.windows.out_cells() / g.windows[0].out) {
+    const bool dense = inner_.dilation == 1 || inner_.kernel == 1;
+    outer_taps_ = g.windows.taps() / (dense ? inner_.kernel : 1);
+    neighbours_ = (dense ? inner_.kernel : 1) * unit_;
+    groups_ = planes_ * outer_taps_;
+    width_ = ceil_of(g.group_out(), loops_.lanes) * loops_.lanes;
+    // With few neighbours pointers are short of registers: wider panels need fewer of them.
+    panel_vectors_ = neighbours_ == 1 && width_ >= 4 * loops_.lanes ? 4 : 2;
+    copies_ = last_ && g.groups > 1;
+    for (int axis = 0; axis < g.rank(); ++axis) {
+      const WindowAxis& a = g.windows[axis];
+      copies_ = copies_ || a.window(0).first < 0 || a.window(a.out - 1).first + a.span() > a.in;
+    }
+    cut_parts();
+    place_source();
+  }
+
+  void run() {
+    const Index sample_parts = ceil_of(g_.batch, most_samples_);
+    const Index row_parts = ceil_of(g_.windows[0].out, most_rows_);
+    const Index parts = sample_parts * row_parts;
+    allocate(kernels::scratch_caller, [&](Arena& arena) {
+      x_ = arena.take<const T*>(groups_);
+      run_ = arena.take<OuterRun>(most_runs());
+      chunk_ = arena.take<Index>(most_chunks() + 1);
+      y_ = arena.take<T>(most_cells() * width_);
+      sums_ = arena.take<T>(parts > 1 ? places() * width_ : 0);
+      copy_ = arena.take<T>(copies_ ? most_samples_ * sample_pitch_ : 0);
+    });
+    point();
+    // One task has some groups of a panel; fewer of them where there are more threads.
+    const Index least = ceil_of(groups_, std::max<Index>(kBlockPlaces / neighbours_, 1));
+    const Index tasks = threads() == 1 ? 1 : ceil_of(4 * threads(), panels());
+    const Index cuts = std::max(least, std::min(tasks, groups_));
+    for (Index i = 0; i < parts; ++i) {
+      const Index n = i / row_parts;
+      const Index o = i % row_parts;
+      n0_ = n * g_.batch / sample_parts;
+      samples_ = (n + 1) * g_.batch / sample_parts - n0_;
+      o0_ = o * g_.windows[0].out / row_parts;
+      rows_ = (o + 1) * g_.windows[0].out / row_parts - o0_;
+      list_runs();
+      spread_bands(panels(), rows_, [&](Index number, Index sample, Index begin, Index end) {
+        pack_y(number, sample, begin, end);
+      });
+      if (copies_) {
+        spread_bands(
+            planes_, extent(0, rows_), [&](Index plane, Index sample, Index begin, Index end) {
+              copy_x(plane, sample, begin, end);
+            });
+      }
+      spread(panels() * cuts, [&](Index job) {
+        const Index cut = job % cuts;
+        const GroupRange range{panel(job / cuts), cut * groups_ / cuts, (cut + 1) * groups_ / cuts};
+        T* sums = sums_of(range, parts);
+        add_groups(range, i == 0, sums);
+        if (i + 1 == parts) {
+          store(range, sums);
+        }
+      });
+    }
+  }
+
+ private:
+  Index places() const { return groups_ * neighbours_; }
+  Index most_cells() const { return most_samples_ * most_rows_ * row_cells_; }
+  static constexpr Index kPartElements = kPartBytes / static_cast<Index>(sizeof(T));
+  Index chunk_cells() const {
+    return kChunkBytes / (panel_vectors_ * loops_.lanes * static_cast<Index>(sizeof(T)));
+  }
+  Index most_chunks() const { return ceil_of(most_cells(), chunk_cells()); }
+  /// Rows of cells, and one cut for each chunk.
+  Index most_runs() const {
+    const Index row = g_.rank() == 1 ? most_rows_ : inner_.out;
+    return most_cells() / row + most_chunks();
+  }
+
+  /// Panels have `panel_vectors_` vectors; what is left goes in powers of two.
+  Index panels() const {
+    const Index vectors = width_ / loops_.lanes;
+    const Index rest = vectors % panel_vectors_;
+    return vectors / panel_vectors_ + rest / 2 + rest % 2;
+  }
+  struct Panel {
+    Index lane = 0;
+    Index vectors = 0;
+  };
+  Panel panel(Index number) const {
+    const Index vectors = width_ / loops_.lanes;
+    const Index whole = vectors / panel_vectors_;
+    if (number < whole) {
+      return {number * panel_vectors_ * loops_.lanes, panel_vectors_};
+    }
+    const Index rest = vectors % panel_vectors_;
+    const Index first = whole * panel_vectors_;
+    if (rest >= 2 && number == whole) {
+      return {first * loops_.lanes, 2};
+    }
+    return {(first + rest / 2 * 2) * loops_.lanes, 1};
+  }
+
+  /// What one task has of the sums.
+  struct GroupRange {
+    Panel panel;
+    Index begin = 0;
+    Index end = 0;
+  };
+  /// Where these are kept: in scratch of the task where no other part is added to them.
+  T* sums_of(const GroupRange& range, Index parts) const {
+    if (parts > 1) {
+      return sums_ + range.panel.lane * places() +
+             range.begin * neighbours_ * range.panel.vectors * loops_.lanes;
+    }
+    return kernels::scratch<T>(kernels::scratch_caller_2,
+                               static_cast<std::size_t>((range.end - range.begin) * neighbours_ *
+                                                        range.panel.vectors * loops_.lanes));
+  }
+
+  /// Calls f(job) for every job, in ranges over the threads where that pays.
+  template <class F>
+  void spread(Index jobs, const F& f) const {
+    const auto body = [&](Index begin, Index end) {
+      for (Index job = begin; job < end; ++job) {
+        f(job);
+      }
+    };
+    if (g_.multiply_adds() / g_.groups < kSerialWork) {
+      body(0, jobs);
+    } else {
+      fenestra::parallel_for(jobs, 1, body);
+    }
+  }
+
+  /// Calls f(unit, sample, begin, end) for every unit of every sample of the part, in bands of
+  /// `rows` where these are fewer than would keep the threads busy.
+  template <class F>
+  void spread_bands(Index units, Index rows, const F& f) const {
+    const Index jobs = units * samples_;
+    const Index bands = threads() == 1 ? 1 : std::min(ceil_of(2 * threads(), jobs), rows);
+    spread(jobs * bands, [&](Index job) {
+      const Index band = job % bands;
+      const Index whole = job / bands;
+      f(whole / samples_, whole % samples_, band * rows / bands, (band + 1) * rows / bands);
+    });
+  }
+
+  /// Cells that so many windows of an axis see, with the gaps between them.
+  Index extent(int axis, Index windows) const {
+    const WindowAxis& a = g_.windows[axis];
+    return (windows - 1) * a.stride + a.span();
+  }
+
+  void cut_parts() {
+    const WindowAxis& a = g_.windows[0];
+    Index x_row = planes_ * unit_;
+    for (int axis = 1; axis < g_.rank(); ++axis) {
+      x_row *= extent(axis, g_.windows[axis].out);
+    }
+    const Index y_row = row_cells_ * width_;
+    most_rows_ = std::clamp<Index>(kPartElements / y_row, 1, a.out);
+    if (copies_) {
+      const Index seen = kPartElements / x_row;
+      most_rows_ = std::clamp<Index>((seen - a.span()) / a.stride + 1, 1, most_rows_);
+    }
+    most_samples_ = 1;
+    if (most_rows_ == a.out) {
+      const Index sample = std::max(a.out * y_row, copies_ ? extent(0, a.out) * x_row : Index{1});
+      most_samples_ = std::clamp<Index>(kPartElements / sample, 1, g_.batch);
+    }
+  }
+
+  /// Numbers from a cell of x to the next along each axis, from a channel and a sample to the next.
+  void place_source() {
+    Index pitch = last_ && !copies_ ? g_.in_channels : unit_;
+    for (int axis = g_.rank() - 1; axis >= 0; --axis) {
+      const WindowAxis& a = g_.windows[axis];
+      pitch_[axis] = pitch;
+      pitch *= copies_ ? extent(axis, axis == 0 ? most_rows_ : a.out) : a.in;
+    }
+    plane_pitch_ = pitch;
+    sample_pitch_ = copies_ ? planes_ * pitch : g_.in_channels * g_.windows.in_cells();
+  }
+
+  /// Where each group of places begins.
+  void point() {
+    const T* source = copy_;
+    if (!copies_) {
+      source = arguments_.lhs + group_ * g_.group_in() * (last_ ? 1 : plane_pitch_);
+      for (int axis = 0; axis < g_.rank(); ++axis) {
+        source += g_.windows[axis].window(0).first * pitch_[axis];
+      }
+    }
+    const bool whole_rows = outer_taps_ < g_.windows.taps();
+    for (Index i = 0; i < groups_; ++i) {
+      Index rest = i % outer_taps_;
+      x_[i] = source + i / outer_taps_ * plane_pitch_;
+      for (int axis = g_.rank() - (whole_rows ? 2 : 1); axis >= 0; --axis) {
+        const WindowAxis& a = g_.windows[axis];
+        x_[i] += rest % a.kernel * a.dilation * pitch_[axis];
+        rest /= a.kernel;
+      }
+    }
+  }
+
+  /// The cells of the part, as runs that follow one another in x, cut into chunks.
+  void list_runs() {
+    const Index row = g_.rank() == 1 ? rows_ : inner_.out;
+    const Index step = cell_step();
+    const Index cells = samples_ * rows_ * row_cells_;
+    const Index chunks = ceil_of(cells, chunk_cells());
+    OuterRun* end = run_;
+    chunks_ = 0;
+    chunk_[0] = 0;
+    for (Index cell = 0; cell < cells;) {
+      const Index chunk_end = (chunks_ + 1) * cells / chunks;
+      const Index count = std::min(row - cell % row, chunk_end - cell);
+      const Index x = cell_offset(cell);
+      if (end > run_ + chunk_[chunks_] && end[-1].x + end[-1].cells * step == x) {
+        end[-1].cells += count;
+      } else {
+        *end++ = {x, cell, count};
+      }
+      cell += count;
+      if (cell == chunk_end) {
+        chunk_[++chunks_] = end - run_;
+      }
+    }
+  }
+
+  Index cell_step() const { return inner_.stride * pitch_[g_.rank() - 1]; }
+
+  /// Where a cell of the part sees x.
+  Index cell_offset(Index cell) const {
+    Index offset = 0;
+    for (int axis = g_.rank() - 1; axis >= 0; --axis) {
+      const WindowAxis& a = g_.windows[axis];
+      const Index count = axis == 0 ? rows_ : a.out;
+      offset += cell % count * a.stride * pitch_[axis];
+      cell /= count;
+    }
+    if (!copies_) {
+      return offset + (n0_ + cell) * sample_pitch_ + o0_ * g_.windows[0].stride * pitch_[0];
+    }
+    return offset + cell * sample_pitch_;
+  }
+
+  /// The channels of one panel in some rows of one sample; lanes without a channel are zeros.
+  void pack_y(Index number, Index sample, Index row, Index row_end) const {
+    const auto [lane, vectors] = panel(number);
+    const Index width = vectors * loops_.lanes;
+    const Index count = std::min(width, g_.group_out() - lane);
+    const Index cells = (row_end - row) * row_cells_;
+    const Index first = (o0_ + row) * row_cells_;
+    const Index all = g_.windows.out_cells();
+    T* dst =
+        y_ + lane * samples_ * rows_ * row_cells_ + (sample * rows_ + row) * row_cells_ * width;
+    const T* src = arguments_.rhs + (n0_ + sample) * g_.out_channels * all;
+    const Index channel = group_ * g_.group_out() + lane;
+    if (count < width) {
+      std::fill_n(dst, cells * width, T(0));
+    }
+    if (!last_) {
+      kernels::transpose(src + channel * all + first, all, count, cells, dst, width);
+      return;
+    }
+    src += first * g_.out_channels + channel;
+    if (count == width) {
+      const kernels::StridedOperand<T> rows{src, 1, g_.out_channels};
+      kernels::pack_strided<T>(&rows, {0, width, 0, cells}, width, dst);
+      return;
+    }
+    for (Index cell = 0; cell < cells; ++cell) {
+      std::copy_n(src + cell * g_.out_channels, count, dst + cell * width);
+    }
+  }
+
+  /// One plane of x in one sample, with its padding.
+  void copy_x(Index plane, Index sample, Index begin, Index end) const {
+    const Index in_cells = g_.windows.in_cells();
+    const T* x = arguments_.lhs + (n0_ + sample) * g_.in_channels * in_cells +
+                 (group_ * g_.group_in() + plane) * (last_ ? 1 : in_cells);
+    copy_axis(0, x, begin, end, copy_ + sample * sample_pitch_ + plane * plane_pitch_);
+  }
+
+  /// Cells [begin, end) of the copy along `axis`, all of them along those behind it; `x` is the
+  /// cell 0 of x there.
+  void copy_axis(int axis, const T* x, Index begin, Index end, T* dst) const {
+    const WindowAxis& a = g_.windows[axis];
+    const Index first = a.window(axis == 0 ? o0_ : 0).first;
+    const Index low = std::clamp<Index>(-first, begin, end);
+    const Index high = std::clamp<Index>(a.in - first, low, end);
+    Index x_pitch = last_ ? g_.in_channels : 1;
+    for (int inner = axis + 1; inner < g_.rank(); ++inner) {
+      x_pitch *= g_.windows[inner].in;
+    }
+    const T* from = x + (first + low) * x_pitch;
+    std::fill_n(dst + begin * pitch_[axis], (low - begin) * pitch_[axis], T(0));
+    if (axis + 1 < g_.rank()) {
+      for (Index cell = low; cell < high; ++cell, from += x_pitch) {
+        const Index inner = extent(axis + 1, g_.windows[axis + 1].out);
+        copy_axis(axis + 1, from, 0, inner, dst + cell * pitch_[axis]);
+      }
+    } else if (x_pitch == unit_) {
+      std::copy_n(from, (high - low) * unit_, dst + low * unit_);
+    } else {
+      for (Index cell = low; cell < high; ++cell, from += x_pitch) {
+        std::copy_n(from, unit_, dst + cell * unit_);
+      }
+    }
+    std::fill_n(dst + high * pitch_[axis], (end - high) * pitch_[axis], T(0));
+  }
+
+  /// Adds the part to some sums.
+  void add_groups(const GroupRange& range, bool first, T* sums) const {
+    const auto [lane, vectors] = range.panel;
+    const Index count = range.end - range.begin;
+    const Index width = vectors * loops_.lanes;
+    const Index most = loops_.most_places(vectors);
+    const Index pieces = ceil_of(neighbours_, most);
+    OuterTile<T> tile;
+    tile.step = cell_step();
+    tile.y = y_ + lane * samples_ * rows_ * row_cells_;
+    tile.vectors = vectors;
+    tile.group_pitch = neighbours_ * width;
+    for (Index chunk = 0; chunk < chunks_; ++chunk) {
+      tile.run = run_ + chunk_[chunk];
+      tile.runs = chunk_[chunk + 1] - chunk_[chunk];
+      tile.accumulate = !first || chunk > 0;
+      for (Index piece = 0; piece < pieces; ++piece) {
+        const Index place = piece * neighbours_ / pieces;
+        tile.places = (piece + 1) * neighbours_ / pieces - place;
+        const Index tiles = ceil_of(count, std::min(most / tile.places, kOuterGroups));
+        for (Index i = 0; i < tiles; ++i) {
+          const Index g0 = i * count / tiles;
+          const T* x[kOuterGroups];
+          tile.groups = (i + 1) * count / tiles - g0;
+          for (Index j = 0; j < tile.groups; ++j) {
+            x[j] = x_[range.begin + g0 + j] + place;
+          }
+          tile.x = x;
+          tile.sums = sums + (g0 * neighbours_ + place) * width;
+          loops_.add_tile(tile);
+        }
+      }
+    }
+  }
+
+  void store(const GroupRange& range, const T* sums) const {
+    const auto [lane, vectors] = range.panel;
+    const Index width = vectors * loops_.lanes;
+    const Index count = std::min(width, g_.group_out() - lane);
+    const Index channel = group_ * g_.group_out() + lane;
+    const Index first = range.begin * neighbours_;
+    const Index end = range.end * neighbours_;
+    if (!last_) {
+      kernels::transpose(
+          sums, width, end - first, count, arguments_.out + channel * places() + first, places());
+      return;
+    }
+    for (Index place = first; place < end; ++place, sums += width) {
+      std::copy_n(sums, count, arguments_.out + place * g_.out_channels + channel);
+    }
+  }
+
+  const ConvGeometry& g_;
+  const ConvArguments<T>& arguments_;
+  const OuterLoops<T>& loops_;
+  Index group_;
+  bool last_;
+  const WindowAxis& inner_;
+  Index unit_;        // channels that lie side by side in a cell of x
+  Index planes_;      // channels that do not
+  Index row_cells_;   // cells of y for each window along axis 0
+  Index outer_taps_;  // taps of a plane whose numbers are not neighbours
+  Index neighbours_;  // places of a group
+  Index groups_;
+  Index width_;  // output channels, rounded up to vectors
+  Index panel_vectors_;
+  bool copies_ = false;
+  Index most_rows_ = 1;
+  Index most_samples_ = 1;
+  Index pitch_[kMaxSpatialRank] = {};
+  Index plane_pitch_ = 0;
+  Index sample_pitch_ = 0;
+  // The part at hand: samples from n0_ on, windows of axis 0 from o0_ on.
+  Index n0_ = 0;
+  Index samples_ = 0;
+  Index o0_ = 0;
+  Index rows_ = 0;
+  Index chunks_ = 0;
+  const T** x_ = nullptr;
+  OuterRun* run_ = nullptr;
+  Index* chunk_ = nullptr;
+  T* y_ = nullptr;
+  T* sums_ = nullptr;
+  T* copy_ = nullptr;
+};
+
+}  // namespace
+
+const char* outer_lacks(const ConvProblem& problem) {
+  const ConvGeometry& g = problem.geometry;
+  if (problem.direction != ConvDirection::weight_grad) {
+    return "a weight gradient only";
+  }
+  if (g.rank() == 0 || g.batch == 0 || g.group_in() == 0 || g.group_out() == 0 ||
+      g.windows.out_cells() == 0 || g.windows.taps() == 0) {
+    return "nothing to add";
+  }
+  return nullptr;
+}
+
+// Where others are faster: one thread, microseconds of this kernel and of the other in f32 on
+// AVX-512. Asks about one sample only, see sample_work.
+template <class T>
+const char* refuse_conv_outer(const ConvProblem& problem) {
+  if (const char* reason = outer_lacks(problem)) {
+    return reason;
+  }
+  const ConvGeometry& g = problem.geometry;
+  const Index lanes = outer_loops<T>().lanes;
+  const Index out = g.group_out();
+  const Index padded = round_up(out, lanes);
+  if (refuse_conv_direct<T>(problem) == nullptr) {
+    if (lanes == 1) {
+      return "no vectors: rows need no packing";
+    }
+    const Axes axes(g.windows);
+    // That kernel deals strided rows into phases, and transposes samples whose channels are last.
+    // Of 157 random problems of these two kinds outer is faster in 103, slower in 35.
+    if (g.layout == Layout::channels_last ? g.group_in() * out >= 8 : axes.column.stride > 1) {
+      return nullptr;
+    }
+    const Index width = axes.column.out;
+    const Index planes = g.group_in() * axes.outer_product(&WindowAxis::kernel);
+    // How much faster than that kernel this one is per lane that is used, in eighths. Few places
+    // hardly pay for packing y_bar, and many planes leave the cache there.
+    Index factor = outer_loops<T>().most_places(2) >= 12 ? 16 : 10;
+    factor = g.group_in() * g.windows.taps() <= 32 ? 9 : factor;
+    factor = planes > 16 ? 2 * factor : factor;
+    if (factor * out * round_up(width, lanes) <= 8 * padded * width) {
+      return "rows fill vectors better than output channels do";  // 16 -> 4 @128: 630, direct 290
+    }
+    return nullptr;
+  }
+  const bool blocks = blocking_pays<T>(g);
+  if ((blocks && g.windows.taps() > 1 && 8 * out < 7 * padded) ||
+      (g.layout == Layout::channels_last && out < 4 && g.group_in() >= 24)) {
+    // 64 -> 12 @32: 146, gemm 112. Channels last, fewer than 4 output channels: below 24 input
+    // channels outer is faster in 33 of 48 random problems, slower in 9.
+    return "a matrix product: output channels leave vectors empty";
+  }
+  const bool few = g.windows.taps() == 1 && g.group_in() <= 128 && out >= 4 * g.group_in();
+  if (g.layout == Layout::channels_first && few &&
+      (blocks ? out * g.windows.out_cells() > kLargeGradient : lanes < 16)) {
+    // 1x1 64 -> 256 @56: 850, gemm 760; in f64 8 -> 256 @28: 114, gemm 68.
+    return "a matrix product: too few places share what is packed of y_bar";
+  }
+  return nullptr;
+}
+
+template <class T>
+void run_conv_outer(const ConvProblem& problem, const ConvArguments<T>& arguments) {
+  const ConvGeometry& g = problem.geometry;
+  const auto run = [&](Index begin, Index end) {
+    for (Index group = begin; group < end; ++group) {
+      OuterWeightGrad<T>(g, arguments, group).run();
+    }
+  };
+  // Many small groups are spread over the threads; within few large ones the places are.
+  const Index work = g.multiply_adds() / g.groups;
+  if (g.groups >= 2 * threads() && work < kGroupWork && work * g.groups >= kGroupWork / 4) {
+    fenestra::parallel_for(g.groups, 1, run);
+  } else {
+    run(0, g.groups);
+  }
+}
+
+#define FENESTRA_INSTANTIATE_CONV_OUTER(T)                       \
+  template const char* refuse_conv_outer<T>(const ConvProblem&); \
+  template void run_conv_outer(const ConvProblem&, const ConvArguments<T>&)
+
+FENESTRA_INSTANTIATE_CONV_OUTER(float);
+FENESTRA_INSTANTIATE_CONV_OUTER(double);
+#undef FENESTRA_INSTANTIATE_CONV_OUTER
+
+}  // namespace fenestra::detail

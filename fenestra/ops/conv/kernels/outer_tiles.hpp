@@ -1,0 +1,53 @@
+// The vector loops of the weight gradient by outer products, for every instruction set. Internal:
+// not installed. They know runs of cells, places and panels; outer.cpp says which ones.
+#pragma once
+
+#include <fenestra/base/error.hpp>
+
+namespace fenestra::detail {
+
+/// Pointers of a tile, at most: more leave the registers, and each costs a load per cell.
+inline constexpr Index kOuterGroups = 10;
+
+/// Cells of y side by side: those of the panel from `y` on, and what they see of x from `x` on.
+struct OuterRun {
+  Index x = 0;
+  Index y = 0;
+  Index cells = 0;
+};
+
+/// sums[place][lane] (+)= sum over the cells of the runs of x[place, cell] * y[cell][lane]. A place
+/// is a number of x that every cell sees: `places` neighbours for each of `groups` pointers.
+template <class T>
+struct OuterTile {
+  const T* const* x = nullptr;  ///< groups pointers
+  const OuterRun* run = nullptr;
+  Index runs = 0;
+  Index step = 1;        ///< numbers of x from one cell to the next
+  const T* y = nullptr;  ///< [cell][vectors * lanes]
+  Index groups = 1;
+  Index places = 1;
+  Index vectors = 1;
+  T* sums = nullptr;      ///< [vectors * lanes] for each place, those of a group in a row
+  Index group_pitch = 0;  ///< sums from one group to the next
+  bool accumulate = false;
+};
+
+/// The loops for one instruction set.
+template <class T>
+struct OuterLoops {
+  Index lanes;
+  /// Places (groups times neighbours) that a tile of so many vectors may have, 1, 2 or 4.
+  Index (*most_places)(Index vectors);
+  void (*add_tile)(const OuterTile<T>&);
+};
+
+/// Those of the best instruction set of this machine.
+template <class T>
+const OuterLoops<T>& outer_loops();
+template <>
+const OuterLoops<float>& outer_loops();
+template <>
+const OuterLoops<double>& outer_loops();
+
+}  // namespace fenestra::detail
