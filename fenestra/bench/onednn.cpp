@@ -1,9 +1,11 @@
 // oneDNN called directly, in f32, on the same problems.
 //
-// Every work comes in three forms: on plain (channels-first) tensors as they are; in the blocked
-// layout that oneDNN chooses, with the reorders from and to plain tensors counted; and in that
-// layout without them. Primitives are created once and only executed in the timed part, which is
-// the best a caller with a cache can do. Without oneDNN every form is empty.
+// Every work comes in four forms: on tensors in the layout of the case as they are; the same with
+// weights in the form that oneDNN chooses, their reorder counted; in the blocked layout that oneDNN
+// chooses, with all reorders from and to the case's layout counted; and in that layout without
+// them. Weights that are constant (P) are reordered before. Primitives are created once and only
+// executed in the timed part, which is the best a caller with a cache can do. Without oneDNN every
+// form is empty.
 #include <fenestra/bench/work.hpp>
 
 #ifdef FENESTRA_HAVE_ONEDNN
@@ -16,6 +18,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -57,9 +60,15 @@ struct Operand {
   memory::desc any() const { return {dims, kF32, memory::format_tag::any}; }
 };
 
-Operand dense(const Shape& shape) {
+/// Channels come second in oneDNN's dims, wherever they are in memory.
+Operand activation(const Shape& shape, Layout layout) {
   Dims dims(shape.begin(), shape.end());
-  return {dims, dense_strides(dims)};
+  Dims strides = dense_strides(dims);
+  if (layout == Layout::channels_last) {
+    std::rotate(dims.begin() + 1, dims.end() - 1, dims.end());
+    std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
+  }
+  return {dims, strides};
 }
 
 /// Filled with ones: fresh pages would be shared zeros, and zeros may multiply faster.
@@ -85,12 +94,21 @@ struct Recipe {
     std::optional<memory::desc> workspace;
   };
   std::function<Made(const memory::desc&, const memory::desc&, const memory::desc&)> make;
+  int weights = -1;               ///< which input they are, 2 for the output, -1 without them
+  bool constant_weights = false;  ///< their reorder is not counted
 };
 
-std::function<void()> on_tensors(const Recipe& recipe, bool plain, bool reorders) {
+enum class Form { plain, packed_weights, with_reorders, own_layout };
+
+std::function<void()> on_tensors(const Recipe& recipe, Form form) {
+  const bool reorders = form == Form::packed_weights || form == Form::with_reorders;
+  const auto asked = [&](const Operand& operand, int which) {
+    const bool is_free =
+        form == Form::packed_weights ? which == recipe.weights : form != Form::plain;
+    return is_free ? operand.any() : operand.plain();
+  };
   Recipe::Made made =
-      plain ? recipe.make(recipe.in[0].plain(), recipe.in[1].plain(), recipe.out.plain())
-            : recipe.make(recipe.in[0].any(), recipe.in[1].any(), recipe.out.any());
+      recipe.make(asked(recipe.in[0], 0), asked(recipe.in[1], 1), asked(recipe.out, 2));
   struct Step {
     dnnl::primitive primitive;
     ArgumentMap arguments;
@@ -102,7 +120,8 @@ std::function<void()> on_tensors(const Recipe& recipe, bool plain, bool reorders
   };
   for (int i = 0; i < recipe.inputs; ++i) {
     const memory inner = filled(made.in[i]);
-    if (reorders && made.in[i] != recipe.in[i].plain()) {
+    const bool is_ready = recipe.constant_weights && i == recipe.weights;
+    if (reorders && !is_ready && made.in[i] != recipe.in[i].plain()) {
       convert(filled(recipe.in[i].plain()), inner);
     }
     arguments.emplace(recipe.in_arguments[i], inner);
@@ -127,14 +146,17 @@ std::function<void()> on_tensors(const Recipe& recipe, bool plain, bool reorders
 }
 
 OnednnWork all_forms(const Recipe& recipe) {
-  const auto attempt = [&](bool plain, bool reorders) -> std::function<void()> {
+  const auto attempt = [&](Form form) -> std::function<void()> {
     try {
-      return on_tensors(recipe, plain, reorders);
+      return on_tensors(recipe, form);
     } catch (const dnnl::error&) {
       return {};
     }
   };
-  return {attempt(true, false), attempt(false, true), attempt(false, false)};
+  return {attempt(Form::plain),
+          recipe.weights < 0 ? nullptr : attempt(Form::packed_weights),
+          attempt(Form::with_reorders),
+          attempt(Form::own_layout)};
 }
 
 struct WindowDims {
@@ -166,20 +188,23 @@ Operand weight_operand(const ConvGeometry& g, bool transposed) {
     w.dims.push_back(extent);
     w.strides.push_back(stride);
   };
+  const bool is_last = g.layout == Layout::channels_last;
   const Index inner = g.group_in();
+  const Index out_stride = is_last ? 1 : inner * cells;
+  const Index in_stride = is_last ? g.out_channels : cells;
   if (g.groups > 1) {
-    push(g.groups, g.group_out() * inner * cells);
+    push(g.groups, g.group_out() * out_stride);
   }
   if (transposed) {
-    push(inner, cells);
-    push(g.group_out(), inner * cells);
+    push(inner, in_stride);
+    push(g.group_out(), out_stride);
   } else {
-    push(g.group_out(), inner * cells);
-    push(inner, cells);
+    push(g.group_out(), out_stride);
+    push(inner, in_stride);
   }
   const Dims tap_strides = dense_strides(taps);
   for (std::size_t i = 0; i < taps.size(); ++i) {
-    push(taps[i], tap_strides[i]);
+    push(taps[i], tap_strides[i] * (is_last ? inner * g.out_channels : 1));
   }
   return w;
 }
@@ -207,6 +232,7 @@ OnednnWork conv_family(const Operand& x,
   };
   switch (direction) {
     case 'F':
+    case 'P':
       return all_forms(
           {{x, w},
            {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS},
@@ -216,7 +242,9 @@ OnednnWork conv_family(const Operand& x,
            [=](const auto& xm, const auto& wm, const auto& ym) -> Recipe::Made {
              const auto pd = forward(xm, wm, ym);
              return {Forward(pd), {pd.src_desc(), pd.weights_desc()}, pd.dst_desc(), std::nullopt};
-           }});
+           },
+           1,
+           direction == 'P'});
     case 'D':
       return all_forms({{y, w},
                         {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS},
@@ -233,7 +261,8 @@ OnednnWork conv_family(const Operand& x,
                                   {pd.diff_dst_desc(), pd.weights_desc()},
                                   pd.diff_src_desc(),
                                   std::nullopt};
-                        }});
+                        },
+                        1});
     case 'W':
       return all_forms({{x, y},
                         {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST},
@@ -250,14 +279,15 @@ OnednnWork conv_family(const Operand& x,
                                   {pd.src_desc(), pd.diff_dst_desc()},
                                   pd.diff_weights_desc(),
                                   std::nullopt};
-                        }});
+                        },
+                        2});
     default: return {};
   }
 }
 
 OnednnWork pool(const PoolGeometry& g, char direction, dnnl::algorithm algorithm) {
-  const Operand x = dense(g.x_shape());
-  const Operand y = dense(g.y_shape());
+  const Operand x = activation(g.x_shape(), g.layout);
+  const Operand y = activation(g.y_shape(), g.layout);
   WindowDims d(g.windows);
   for (int axis = 0; axis < g.rank(); ++axis) {
     if (g.windows[axis].rule == ExtentRule::adaptive) {  // global: one window over everything
@@ -335,9 +365,9 @@ OnednnWork make(const Case& what, char direction, const std::string& problem) {
     }
     return conv_family<dnnl::convolution_forward,
                        dnnl::convolution_backward_data,
-                       dnnl::convolution_backward_weights>(dense(g.x_shape()),
+                       dnnl::convolution_backward_weights>(activation(g.x_shape(), g.layout),
                                                            weight_operand(g, false),
-                                                           dense(g.y_shape()),
+                                                           activation(g.y_shape(), g.layout),
                                                            WindowDims(g.windows),
                                                            direction,
                                                            dnnl::algorithm::convolution_direct);
@@ -346,9 +376,9 @@ OnednnWork make(const Case& what, char direction, const std::string& problem) {
     const ConvGeometry g = ConvTranspose::parse(problem).conv;
     return conv_family<dnnl::deconvolution_forward,
                        dnnl::deconvolution_backward_data,
-                       dnnl::deconvolution_backward_weights>(dense(g.y_shape()),
+                       dnnl::deconvolution_backward_weights>(activation(g.y_shape(), g.layout),
                                                              weight_operand(g, true),
-                                                             dense(g.x_shape()),
+                                                             activation(g.x_shape(), g.layout),
                                                              WindowDims(g.windows),
                                                              direction,
                                                              dnnl::algorithm::deconvolution_direct);

@@ -1,10 +1,13 @@
-// The operators of this library, called eagerly on plain tensors.
+// The operators of this library, called eagerly; convolutions compiled, too.
 #include <fenestra/bench/work.hpp>
+#include <fenestra/engine/compile.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/ops/conv/candidates.hpp>
 #include <fenestra/ops/conv/op.hpp>
 #include <fenestra/ops/conv_transpose/op.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
+#include <fenestra/ops/elementwise/op.hpp>
 #include <fenestra/ops/pool/adaptive_avg/op.hpp>
 #include <fenestra/ops/pool/avg/op.hpp>
 #include <fenestra/ops/pool/candidates.hpp>
@@ -12,7 +15,9 @@
 #include <fenestra/ops/pool/smooth_max/op.hpp>
 #include <fenestra/spec/random.hpp>
 
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace fenestra::bench {
 
@@ -57,20 +62,37 @@ Work conv_work(const Case& what, char direction, const std::string& text, bool t
   ConvDirection runs = ConvDirection::weight_grad;
   switch (direction) {
     case 'F':
-    case 'T': {
+    case 'T':
+    case 'P': {
       runs = transposed ? ConvDirection::input_grad : ConvDirection::forward;
       const PerAxis stride = fields.per_axis("stride", 1);
       const PerAxis dilation = fields.per_axis("dilation", 1);
       const Padding padding = fields.padding("padding");
       if (transposed) {
-        const ConvTransposeOptions options{
-            .stride = stride, .padding = padding, .dilation = dilation, .groups = g.groups};
+        const ConvTransposeOptions options{.stride = stride,
+                                           .padding = padding,
+                                           .dilation = dilation,
+                                           .groups = g.groups,
+                                           .layout = g.layout};
         work.run = [=] { conv_transpose(x, w, options); };
         break;
       }
-      const ConvOptions options{
-          .stride = stride, .padding = padding, .dilation = dilation, .groups = g.groups};
-      if (direction == 'F') {
+      const ConvOptions options{.stride = stride,
+                                .padding = padding,
+                                .dilation = dilation,
+                                .groups = g.groups,
+                                .layout = g.layout};
+      if (direction == 'P') {
+        const auto program = std::make_shared<Program<T>>(compile<T>(
+            [&](const Value<T>& in) { return conv(in, Value<T>(w), options); }, x.shape()));
+        const auto context = std::make_shared<Context<T>>(*program);
+        const auto y = std::make_shared<std::vector<Tensor<T>>>(1, Tensor<T>(g.y_shape()));
+        // Arguments refer to tensors: this one lives as long as they do.
+        const auto kept = std::make_shared<const Tensor<T>>(x);
+        const auto in = std::make_shared<std::vector<RunArgument>>();
+        in->emplace_back(*kept);
+        work.run = [kept, program, context, in, y] { program->run(*context, *in, *y); };
+      } else if (direction == 'F') {
         work.run = [=] { conv(x, w, options); };
       } else {
         work.run = [=] {
@@ -83,7 +105,7 @@ Work conv_work(const Case& what, char direction, const std::string& text, bool t
     case 'D':
       runs = transposed ? ConvDirection::forward : ConvDirection::input_grad;
       if (transposed) {
-        work.run = [=] { apply(ConvPrimitive{ConvDirection::forward, g, false}, {y_bar, w}); };
+        work.run = [=] { apply(ConvPrimitive{{}, ConvDirection::forward, g, false}, {y_bar, w}); };
       } else {
         work.run = [=] { conv_input_grad(y_bar, w, g); };
       }
@@ -110,7 +132,7 @@ Work max_pool_work(const Case& what, char direction, const std::string& text) {
   const Tensor<T> x = random_tensor<T>(g.pool.x_shape());
   const Tensor<T> y_bar = random_tensor<T>(g.pool.y_shape());
   const auto forward = [g, x] {
-    return apply_all(MaxPoolPrimitive{PoolDirection::forward, g},
+    return apply_all(MaxPoolPrimitive{{}, PoolDirection::forward, g},
                      std::span<const Tensor<T>>(&x, 1),
                      std::span<const Selection>(),
                      true);
@@ -124,7 +146,7 @@ Work max_pool_work(const Case& what, char direction, const std::string& text) {
   } else if (direction == 'D') {
     runs = PoolDirection::spread;
     work.run = [g, y_bar, winners = forward().workspace] {
-      apply(MaxPoolPrimitive{PoolDirection::spread, g}, {y_bar}, {winners});
+      apply(MaxPoolPrimitive{{}, PoolDirection::spread, g}, {y_bar}, {winners});
     };
   } else {
     throw_unknown(what, direction);
@@ -140,7 +162,8 @@ Work avg_pool_work(const Case& what, char direction, const AvgPoolGeometry& g) {
   }
   const bool is_forward = direction == 'F';
   const Tensor<T> in = random_tensor<T>(is_forward ? g.pool.x_shape() : g.pool.y_shape());
-  const AvgPoolPrimitive primitive{is_forward ? PoolDirection::forward : PoolDirection::spread, g};
+  const AvgPoolPrimitive primitive{
+      {}, is_forward ? PoolDirection::forward : PoolDirection::spread, g};
   Work work;
   work.run = [=] { apply(primitive, in); };
   work.kernel = kernel_name(pool_candidates<T, AverageReduction>(),
@@ -162,7 +185,7 @@ Work smooth_max_pool_work(const Case& what, char direction, const std::string& t
   const Tensor<T> y_bar = random_tensor<T>(g.pool.y_shape());
   const Tensor<T> beta(Shape{}, static_cast<T>(g.beta));
   const SmoothMaxPoolPrimitive primitive{
-      is_forward ? PoolDirection::forward : PoolDirection::spread, g};
+      {}, is_forward ? PoolDirection::forward : PoolDirection::spread, g};
   Work work;
   if (is_forward) {
     work.run = [=] { apply(primitive, {x, beta}); };
@@ -172,6 +195,27 @@ Work smooth_max_pool_work(const Case& what, char direction, const std::string& t
   work.kernel = kernel_name(pool_candidates<T, SmoothMaxReduction>(),
                             PoolProblem<SmoothMaxReduction>{primitive.direction, g});
   work.bytes = bytes_of(x, y_bar) + (is_forward ? 0 : bytes_of(x));
+  return work;
+}
+
+/// Functions of one tensor or of two of the same shape.
+template <class T>
+Work elementwise_work(const Case& what, char direction, const std::string& text) {
+  if (direction != 'F') {
+    throw_unknown(what, direction);
+  }
+  const ElementwiseGeometry g = Elementwise::parse(text);
+  const Tensor<T> a = random_tensor<T>(g.a);
+  Work work;
+  if (g.is_binary) {
+    const Tensor<T> b = random_tensor<T>(g.b);
+    work.run = [=] { binary(g.binary, a, b); };
+    work.bytes = bytes_of(a, a, b);
+  } else {
+    work.run = [=] { unary(g.unary, a); };
+    work.bytes = bytes_of(a, a);
+  }
+  work.kernel = "elementwise_" + std::string(kernels::isa_name());
   return work;
 }
 
@@ -191,6 +235,9 @@ Work make(const Case& what, char direction, const std::string& problem) {
   }
   if (what.op == SmoothMaxPool::name) {
     return smooth_max_pool_work<T>(what, direction, problem);
+  }
+  if (what.op == Elementwise::name) {
+    return elementwise_work<T>(what, direction, problem);
   }
   throw_unknown(what, direction);
 }

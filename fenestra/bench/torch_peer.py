@@ -32,8 +32,27 @@ def random(shape, dtype):
     return torch.rand(shape, dtype=dtype) * 2 - 1
 
 
+def in_layout(tensor, fields):
+    """A tensor with channels second, in memory as the problem says."""
+    if fields.get("layout") != "channels_last":
+        return tensor.contiguous()
+    return tensor.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
+def activation(fields, dtype):
+    x = random(shape_of(fields["x"]), dtype)
+    return x.movedim(-1, 1) if fields.get("layout") == "channels_last" else x
+
+
+def weight(fields, dtype):
+    w = random(shape_of(fields["w"]), dtype)
+    if fields.get("layout") == "channels_last":  # ours: taps, in, out
+        w = w.movedim(-1, 0).movedim(-1, 1)
+    return in_layout(w, fields)
+
+
 def conv_call(fields, direction, dtype, transposed):
-    x, w = random(shape_of(fields["x"]), dtype), random(shape_of(fields["w"]), dtype)
+    x, w = activation(fields, dtype), weight(fields, dtype)
     rank = w.dim() - 2
     if rank > 3:
         return None
@@ -46,28 +65,27 @@ def conv_call(fields, direction, dtype, transposed):
     else:
         native = [F.conv1d, F.conv2d, F.conv3d][rank - 1]
         forward = lambda x, w: native(x, w, None, stride, padding, dilation, groups)
-    if direction == "F":
+    if direction in "FP":
         return lambda: forward(x, w)
     if direction == "T":
         w.requires_grad_()
         return lambda: forward(x, w)
-    y_bar = random(forward(x, w).shape, dtype)
+    y_bar = in_layout(random(forward(x, w).shape, dtype), fields)
     mask = [direction == "D", direction == "W", False]
     return lambda: aten.convolution_backward(
         y_bar, x, w, None, stride, padding, dilation, transposed, extra, groups, mask)
 
 
-def pool_arguments(fields):
-    x = shape_of(fields["x"])
-    rank = len(x) - 2
+def pool_arguments(fields, dtype):
+    x = activation(fields, dtype)
+    rank = x.dim() - 2
     kernel = per_axis(fields, "kernel", rank, 1)
     stride = per_axis(fields, "stride", rank, 0) if "stride" in fields else kernel
     return x, rank, kernel, stride, per_axis(fields, "padding", rank, 0)
 
 
 def max_pool_call(fields, direction, dtype):
-    shape, rank, kernel, stride, padding = pool_arguments(fields)
-    x = random(shape, dtype)
+    x, rank, kernel, stride, padding = pool_arguments(fields, dtype)
     native = {2: aten.max_pool2d_with_indices, 3: aten.max_pool3d_with_indices}.get(rank)
     backward = {2: aten.max_pool2d_with_indices_backward,
                 3: aten.max_pool3d_with_indices_backward}.get(rank)
@@ -76,23 +94,22 @@ def max_pool_call(fields, direction, dtype):
     if direction == "F":
         return lambda: native(x, kernel, stride, padding)
     y, indices = native(x, kernel, stride, padding)
-    y_bar, dilation = random(y.shape, dtype), [1] * rank
+    y_bar, dilation = in_layout(random(y.shape, dtype), fields), [1] * rank
     return lambda: backward(y_bar, x, kernel, stride, padding, dilation, False, indices)
 
 
 def avg_pool_call(fields, direction, dtype):
-    shape, rank, kernel, stride, padding = pool_arguments(fields)
-    x = random(shape, dtype)
+    x, rank, kernel, stride, padding = pool_arguments(fields, dtype)
     if rank != 2:
         return None
     if direction == "F":
         return lambda: aten.avg_pool2d(x, kernel, stride, padding)
-    y_bar = random(aten.avg_pool2d(x, kernel, stride, padding).shape, dtype)
+    y_bar = in_layout(random(aten.avg_pool2d(x, kernel, stride, padding).shape, dtype), fields)
     return lambda: aten.avg_pool2d_backward(y_bar, x, kernel, stride, padding, False, True, None)
 
 
 def adaptive_avg_pool_call(fields, direction, dtype):
-    x = random(shape_of(fields["x"]), dtype)
+    x = activation(fields, dtype)
     sizes = [int(n) for n in fields["output_size"].split(",")]
     if x.dim() != 4:
         return None
@@ -100,17 +117,16 @@ def adaptive_avg_pool_call(fields, direction, dtype):
         return lambda: F.adaptive_avg_pool2d(x, sizes)
     x.requires_grad_()
     y = F.adaptive_avg_pool2d(x, sizes)
-    y_bar = random(y.shape, dtype)
+    y_bar = in_layout(random(y.shape, dtype), fields)
     return lambda: torch.autograd.grad(y, x, y_bar, retain_graph=True)
 
 
 def smooth_max_pool_call(fields, direction, dtype):
     """Torch has none: the composition that people write, for windows without padding."""
-    shape, rank, kernel, stride, padding = pool_arguments(fields)
+    x, rank, kernel, stride, padding = pool_arguments(fields, dtype)
     beta = float(fields.get("beta", 1))
     if rank != 2 or any(padding):
         return None
-    x = random(shape, dtype)
 
     def forward(x):
         windows = (beta * x).unfold(2, kernel[0], stride[0]).unfold(3, kernel[1], stride[1])
@@ -120,8 +136,23 @@ def smooth_max_pool_call(fields, direction, dtype):
         return lambda: forward(x)
     x.requires_grad_()
     y = forward(x)
-    y_bar = random(y.shape, dtype)
+    y_bar = in_layout(random(y.shape, dtype), fields)
     return lambda: torch.autograd.grad(y, x, y_bar, retain_graph=True)
+
+
+FUNCTIONS = {
+    "hard_sigmoid": F.hardsigmoid, "gelu": F.gelu, "silu": F.silu, "softplus": F.softplus,
+    "elu": F.elu, "relu": torch.relu, "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
+    "clip": lambda x: torch.clamp(x, 0.2, 0.8),
+    "min": torch.minimum, "max": torch.maximum,
+}
+
+
+def elementwise_call(fields, direction, dtype):
+    """Of numbers from 0 to 1, as ours."""
+    f = FUNCTIONS.get(fields["f"]) or getattr(torch, fields["f"])
+    inputs = [torch.rand(shape_of(fields[key]), dtype=dtype) for key in "xab" if key in fields]
+    return lambda: f(*inputs)
 
 
 class UNet(torch.nn.Module):
@@ -231,13 +262,20 @@ def model_call(make, sample, fields, direction):
     else:
         labels = torch.randint(scores.shape[1], [scores.shape[0]])
         loss = lambda y: F.cross_entropy(y, labels)
-    sgd = torch.optim.SGD(model.parameters(), lr=1e-3)
 
-    def step():
-        sgd.zero_grad(set_to_none=True)
-        loss(model(x)).backward()
-        sgd.step()
-    return step
+    def stepping(net, x):
+        sgd = torch.optim.SGD(net.parameters(), lr=1e-3)
+
+        def step():
+            sgd.zero_grad(set_to_none=True)
+            loss(net(x)).backward()
+            sgd.step()
+        return step
+    if direction == "S":
+        return stepping(model, x)
+    last = dict(memory_format=torch.channels_last)
+    modes = [stepping(model, x), stepping(make().to(**last), x.to(**last))]
+    return min(modes, key=lambda call: min(seconds_of(call, 1) for _ in range(3)))
 
 
 CALLS = {
@@ -247,6 +285,7 @@ CALLS = {
     "mobilenet_v2": lambda f, d, t: model_call(mobilenet_v2, [3, 224, 224], f, d),
     "conv": lambda f, d, t: conv_call(f, d, t, False),
     "conv_transpose": lambda f, d, t: conv_call(f, d, t, True),
+    "elementwise": elementwise_call,
     "max_pool": max_pool_call,
     "avg_pool": avg_pool_call,
     "adaptive_avg_pool": adaptive_avg_pool_call,
@@ -280,8 +319,17 @@ def status(field):
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field + ":"))
 
 
+def keep_pages(keeps):
+    """Fresh pages for every result cost more than many operators: torch is timed without them."""
+    trim_threshold, mmap_max = -1, -4
+    libc = ctypes.CDLL(None)
+    libc.mallopt(mmap_max, 0 if keeps else 65536)
+    libc.mallopt(trim_threshold, -1 if keeps else 128 << 10)
+
+
 def peak_memory(call):
-    """As memory.cpp does it."""
+    """As memory.cpp does it, with the allocator as people have it."""
+    keep_pages(False)
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/clear_refs", "w") as file:
@@ -289,10 +337,13 @@ def peak_memory(call):
     before = status("VmRSS")
     call()
     call()
-    return status("VmHWM") - before
+    taken = status("VmHWM") - before
+    keep_pages(True)
+    return taken
 
 
 def main():
+    keep_pages(True)
     print(json.dumps({"version": torch.__version__}), flush=True)
     made = None, None
     for line in sys.stdin:

@@ -1,9 +1,10 @@
 // The page of a training: what matters first, then how it got there, then what it is made of.
+#include <fenestra/base/chart.hpp>
 #include <fenestra/base/page.hpp>
 #include <fenestra/cli/report.hpp>
 #include <fenestra/cli/report_sections.hpp>
 #include <fenestra/cli/report_style.hpp>
-#include <fenestra/cli/report_words.hpp>
+#include <fenestra/cli/units.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,8 @@ namespace fenestra::cli {
 namespace {
 
 using page::escaped;
+using page::number_text;
+using page::percent_text;
 using page::tile;
 
 std::string joined(const std::vector<std::string>& words) {
@@ -35,30 +38,28 @@ std::string header(const TrainingReport& report) {
   return text + (what.empty() ? "" : "<p>" + what + "</p>\n") + "</header>\n";
 }
 
-/// The last score that is known: of the test, else of an epoch.
+/// What people look for, the last score that is known: of the test, else of an epoch.
 std::string score_tile(const TrainingReport& report) {
   const std::string loss =
       std::isnan(report.test_loss) ? "" : "loss " + number_text(report.test_loss);
   if (!std::isnan(report.test_score)) {
-    return tile("test " + escaped(report.score_name), percent_text(report.test_score, 2), loss);
+    return tile(
+        "test " + escaped(report.score_name), percent_text(report.test_score, 2), loss, true);
   }
   for (auto row = report.history.rbegin(); row != report.history.rend(); ++row) {
     if (!std::isnan(row->score)) {
       return tile("validation " + escaped(report.score_name),
                   percent_text(row->score, 2),
-                  "after epoch " + std::to_string(row->epoch));
+                  "after epoch " + std::to_string(row->epoch),
+                  true);
     }
   }
-  return std::isnan(report.test_loss) ? "" : tile("test loss", number_text(report.test_loss), "");
+  return std::isnan(report.test_loss) ? ""
+                                      : tile("test loss", number_text(report.test_loss), "", true);
 }
 
 std::string tiles(const TrainingReport& report) {
   std::string text = score_tile(report);
-  // The first tile is what people look for.
-  constexpr std::string_view kPlain = "<div class=\"tile\">";
-  if (text.starts_with(kPlain)) {
-    text.replace(0, kPlain.size(), "<div class=\"tile main\">");
-  }
   Index parameters = 0;
   Index work = 0;
   for (const LayerRow& row : report.layers) {
@@ -129,38 +130,28 @@ std::string environment_section(const TrainingReport& report) {
 }  // namespace
 
 std::string report_html(const TrainingReport& report) {
-  const std::vector<std::pair<std::pair<std::string, std::string>, std::string>> sections = {
-      {{"curves", "Curves"}, curves_section(report)},
-      {{"confusion", "Confusion"}, confusion_section(report)},
-      {{"mistakes", "Mistakes"}, mistakes_section(report)},
-      {{"segmentation", "Segmentation"}, segmentation_section(report)},
-      {{"reconstructions", "Reconstructions"}, reconstruction_section(report)},
-      {{"saliency", "Saliency"}, saliency_section(report)},
-      {{"filters", "Filters"}, filters_section(report)},
-      {{"features", "Feature maps"}, feature_maps_section(report)},
-      {{"layers", "Layers"}, layers_section(report)},
-      {{"costs", "Time and memory"}, costs_section(report)},
-      {{"environment", "Made with"}, environment_section(report)},
+  const std::vector<page::Section> sections = {
+      {"curves", "Curves", curves_section(report)},
+      {"confusion", "Confusion", confusion_section(report)},
+      {"mistakes", "Mistakes", mistakes_section(report)},
+      {"segmentation", "Segmentation", segmentation_section(report)},
+      {"reconstructions", "Reconstructions", reconstruction_section(report)},
+      {"saliency", "Saliency", saliency_section(report)},
+      {"filters", "Filters", filters_section(report)},
+      {"features", "Feature maps", feature_maps_section(report)},
+      {"layers", "Layers", layers_section(report)},
+      {"costs", "Time and memory", costs_section(report)},
+      {"environment", "Made with", environment_section(report)},
   };
-  std::string links;
-  std::string parts;
-  for (const auto& [name, section] : sections) {
-    if (!section.empty()) {
-      links += "<li><a href=\"#" + name.first + "\">" + name.second + "</a></li>\n";
-      parts += "<section>\n" + section + "</section>\n";
-    }
-  }
   std::string body = header(report) + tiles(report);
   if (!report.command.empty()) {
     body += command_markup(report.command);
   }
-  if (!links.empty()) {
-    body += "<nav aria-label=\"parts of this report\"><ul>\n" + links + "</ul></nav>\n";
-  }
-  body +=
-      "<main>\n" + (parts.empty() ? "<p>There is nothing to show yet.</p>\n" : parts) + "</main>\n";
-  return page::whole(
-      report.title.empty() ? "Report of a training" : report.title, kReportStyle, body);
+  const std::string parts = page::with_contents(sections, "parts of this report");
+  body += parts.empty() ? "<main>\n<p>There is nothing to show yet.</p>\n</main>\n" : parts;
+  return page::whole(report.title.empty() ? "Report of a training" : report.title,
+                     std::string(page::kChartStyle) + std::string(kReportStyle),
+                     body);
 }
 
 }  // namespace fenestra::cli

@@ -1,9 +1,10 @@
 // The parts of a report that show numbers: curves and tables.
+#include <fenestra/base/chart.hpp>
 #include <fenestra/base/page.hpp>
-#include <fenestra/cli/report_chart.hpp>
 #include <fenestra/cli/report_picture.hpp>
 #include <fenestra/cli/report_sections.hpp>
 #include <fenestra/cli/report_words.hpp>
+#include <fenestra/cli/units.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,12 @@ namespace fenestra::cli {
 namespace {
 
 using page::cell;
+using page::Chart;
+using page::ChartPoint;
+using page::ChartSeries;
 using page::escaped;
+using page::number_text;
+using page::percent_text;
 
 constexpr std::size_t kMostSteps = 400;  ///< points of the loss by steps
 constexpr Index kMostInTable = 40;       ///< classes
@@ -182,6 +188,7 @@ std::string curves_section(const TrainingReport& report) {
              .notes = {},
              .x_low = has_steps || end <= 1 ? 0.0 : 1.0,
              .x_high = std::max(end, 1.0),
+             .x_is_whole = has_epochs,
              .is_main = true};
   for (const EpochRow& row : report.history) {
     loss.notes.push_back({static_cast<double>(row.epoch), epoch_note(report, row)});

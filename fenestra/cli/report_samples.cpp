@@ -13,6 +13,8 @@ namespace fenestra::cli {
 namespace {
 
 using page::escaped;
+using page::number_text;
+using page::percent_text;
 
 constexpr Index kMostFilters = 64;
 constexpr Index kMostMaps = 32;

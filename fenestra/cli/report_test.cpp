@@ -1,74 +1,16 @@
 // What of a report is a number. The pages themselves are read and opened by
 // tests/cli/report_test.py.
 #include <fenestra/cli/report.hpp>
-#include <fenestra/cli/report_chart.hpp>
 #include <fenestra/cli/report_picture.hpp>
 #include <fenestra/io/image.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 
 namespace fenestra::cli {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-TEST(ReportTicks, AreRoundAndAroundTheData) {
-  EXPECT_EQ(round_ticks(0, 1, 5), (std::vector<double>{0, 0.2, 0.4, 0.6, 0.8, 1}));
-  EXPECT_EQ(round_ticks(1, 12, 6), (std::vector<double>{0, 2, 4, 6, 8, 10, 12}));
-  EXPECT_EQ(round_ticks(0.973, 0.991, 5),
-            (std::vector<double>{0.97, 0.975, 0.98, 0.985, 0.99, 0.995}));
-  EXPECT_EQ(round_log_ticks(0.012, 2.3),
-            (std::vector<double>{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5}));
-}
-
-TEST(ReportTicks, EndForAnyNumbers) {
-  const double values[] = {0, 1, -1, 3e-5, 5e-324, 1e-310, 1e308, -1e308, 1e16, 1e16 + 2};
-  for (const double a : values) {
-    for (const double b : values) {
-      const auto [low, high] = std::minmax(a, b);
-      const std::vector<double> ticks = round_ticks(low, high, 5);
-      EXPECT_GE(ticks.size(), 2U);
-      EXPECT_LE(ticks.size(), 12U) << low << " " << high;
-      EXPECT_LT(ticks.front(), ticks.back());
-      if (low > 0) {
-        const std::vector<double> powers = round_log_ticks(low, high * 40);
-        EXPECT_GE(powers.size(), 2U) << low << " " << high;
-        EXPECT_LE(powers.size(), 16U) << low << " " << high;
-      }
-    }
-  }
-}
-
-Chart chart_of(const std::vector<double>& values) {
-  Chart chart{
-      .title = "Loss", .x_name = "epoch", .series = {{"training", "first", {}}}, .notes = {}};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    chart.series[0].points.push_back({static_cast<double>(i), values[i]});
-  }
-  chart.x_high = static_cast<double>(values.size() - 1);
-  return chart;
-}
-
-TEST(ReportChart, IsLogarithmicWhereValuesSpanDecades) {
-  EXPECT_NE(chart_markup(chart_of({10, 1, 0.01})).find("logarithmic"), std::string::npos);
-  EXPECT_EQ(chart_markup(chart_of({3, 2, 1})).find("logarithmic"), std::string::npos);
-  EXPECT_EQ(chart_markup(chart_of({10, 1, 0})).find("logarithmic"), std::string::npos);
-}
-
-TEST(ReportChart, HasGapsWhereNumbersAreNone) {
-  const std::string text = chart_markup(chart_of({1, kUnknown, 2, 1, kInfinity}));
-  EXPECT_NE(text.find("1 value is infinite"), std::string::npos);
-  // Two pieces, and dots of which each begins anew.
-  const std::size_t path = text.find("<path class=\"curve first\"");
-  const std::string curve = text.substr(path, text.find("/>", path) - path);
-  EXPECT_EQ(std::count(curve.begin(), curve.end(), 'M'), 2);
-  EXPECT_EQ(std::count(curve.begin(), curve.end(), 'L'), 1);
-  EXPECT_EQ(chart_markup(chart_of({kUnknown, kInfinity})), "");
-}
 
 /// The picture inside a tag, read back by the library's decoder.
 io::Image image_in(const std::string& markup) {

@@ -1,7 +1,9 @@
 // Writes reports of trainings that never happened into a folder: one of each kind, with everything
-// a report can hold, with wild numbers and wild names, and with nothing. tests/cli/report_test.py
-// reads them as pages and opens them in a browser.
+// a report can hold, with wild numbers and wild names, and with nothing; and the page of such a run
+// of the bench. tests/cli/report_test.py reads them as pages and opens them in a browser.
 #include <fenestra/base/file.hpp>
+#include <fenestra/bench/made_up_test.hpp>
+#include <fenestra/bench/page.hpp>
 #include <fenestra/cli/report.hpp>
 
 #include <cmath>
@@ -313,6 +315,7 @@ void write_all(const std::filesystem::path& folder) {
   write("signals", signals());
   write("wild", wild());
   write("empty", {});
+  replace_file(folder / "bench.html", {bench::page_html(bench::everything())});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reports of trainings: read as pages, and opened in a browser where there is one. Called with
+"""Reports of trainings and of the bench: read as pages, and opened in a browser where there is one. Called with
 report_pages, which writes them; a folder after it keeps pages and screenshots to look at."""
 
 import base64
@@ -20,7 +20,7 @@ from page import Page
 
 PROGRAM = sys.argv[1]
 KEPT = sys.argv[2] if len(sys.argv) > 2 else None
-NAMES = ["classification", "segmentation", "reconstruction", "signals", "wild", "empty"]
+NAMES = ["classification", "segmentation", "reconstruction", "signals", "wild", "empty", "bench"]
 EVIL = "<script>alert('1')</script>"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -198,7 +198,7 @@ class Browser(Reports):
         return json.loads(html.unescape(found.group(1)))
 
     def test_pages_fit_narrow_and_wide_windows(self):
-        for name in ["classification", "signals", "segmentation", "wild"]:
+        for name in ["classification", "signals", "segmentation", "wild", "bench"]:
             for width, answer in self.ask(name).items():
                 with self.subTest(name=name, width=width):
                     self.assertLessEqual(answer["scroll"], int(width), answer["wide"])
