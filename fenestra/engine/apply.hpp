@@ -1,20 +1,5 @@
-// apply: runs a primitive on values of any type; and the contract of a primitive.
-//
-// A primitive is a small comparable struct (geometry, options) with
-// - name: what tapes, plans and messages call it
-// - result_shape(x): the shape of the result, x being that of the first input
-// - run<T>(in, data, out): values on tensors, into memory it is given and overwrites whole
-// - or, where derivatives need to know what the forward pass chose, workspace<T>(): form and shape
-//   of what it leaves, and run<T>(in, data, out, buffer), the buffer empty where nobody asked
-// - or, where the result is the first input under another shape, aliases_input = true and no run
-// - vjp<V>(i, saved, y_bar): cotangent of input i, written with operators on V; may be a
-//   std::optional<V>, empty for zero. Where the cotangents share work,
-//   vjp_all<V>(saved, y_bar, needed, bars) fills them together instead
-// - jvp<V>(saved, dots): tangent of the result, written with operators on V; an empty dot is zero
-// - needs(i, what): whether the cotangent of input i reads input `what` (or kOutput)
-//
-// V is Value<T>. Since vjp and jvp are made of operators on the same type, every order and mixture
-// of derivatives follows. Here is only what callers need; how a primitive runs is in rules.hpp.
+// apply: runs a primitive on values of any type. What a primitive is says PrimitiveBase
+// (primitive_base.hpp). Here is only what callers need; how a primitive runs is in rules.hpp.
 #pragma once
 
 #include <fenestra/base/export.hpp>
@@ -57,32 +42,6 @@ struct ChannelMap {
   V scale;
   V shift;
 };
-
-/// A primitive's name, by its attributes where it says so.
-template <class P>
-std::string_view name_of(const P& primitive) {
-  if constexpr (requires { primitive.display_name(); }) {
-    return primitive.display_name();
-  } else {
-    return P::name;
-  }
-}
-
-/// True where the result is the first input's elements under another shape.
-template <class P>
-constexpr bool aliases_input() {
-  if constexpr (requires { P::aliases_input; }) {
-    return P::aliases_input;
-  } else {
-    return false;
-  }
-}
-
-/// True where the forward pass can leave a workspace.
-template <class P, class T>
-constexpr bool leaves_workspace() {
-  return requires(const P& p) { p.template workspace<T>(); };
-}
 
 /// Moves what a specification computed to where it belongs.
 template <class T>

@@ -3,7 +3,7 @@
 //
 // An operator on batches folds the hidden axis into an axis it already has: the batch of an
 // activation, the groups of a convolution, the leading axes of a product. The rule of an operator
-// is the function `apply_batched(primitive, call)` in its folder; one that has none runs item by
+// is its function `batched`, in `batch.hpp` of its folder; one that has none runs item by
 // item, with the operators slice, reshape and concat, which whoever compiles rules brings.
 #pragma once
 

@@ -94,6 +94,66 @@ Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
   }
   make_calls();
   find_results();
+  find_kept_forms();
+}
+
+template <class T>
+void Execution<T>::find_kept_forms() {
+  const Graph& graph = plan_->graph();
+  std::vector<bool> stays(plan_->arguments().size());
+  for (std::size_t i = 0; i < stays.size(); ++i) {
+    stays[i] = graph.node(plan_->arguments()[i]).kind == NodeKind::parameter;
+  }
+  for (const Output& output : graph.outputs()) {
+    if (output.overwrites != kNoNode) {
+      stays[static_cast<std::size_t>(plan_->result(output.overwrites).index)] = false;
+    }
+  }
+  for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
+    const Step& step = plan_->steps()[s];
+    const Packing packing = step.kernel->packing();
+    if (packing.bytes == 0) {
+      continue;
+    }
+    const auto input = static_cast<std::size_t>(packing.input);
+    const Place& place = plan_->result(graph.node(step.node).in[input]);
+    if (place.kind == Place::Kind::argument && stays[static_cast<std::size_t>(place.index)]) {
+      kept_forms_.push_back({s, static_cast<std::size_t>(place.index)});
+    }
+  }
+}
+
+template <class T>
+void Execution<T>::take_kept_forms(bool keeps) {
+  const auto memory_for = [&](const std::unique_ptr<const Kernel>& kernel) {
+    const std::size_t bytes = keeps && kernel ? kernel->packing().bytes : 0;
+    return Tensor<std::uint8_t>::uninitialised(Shape{static_cast<Index>(bytes)});
+  };
+  for (KeptForm& form : kept_forms_) {
+    const Step& step = plan_->steps()[form.step];
+    // What it was is gone before memory for it is found.
+    calls_[form.step].packed = nullptr;
+    packed_rests_[form.step] = nullptr;
+    form.packed = memory_for(step.kernel);
+    form.packed_rest = memory_for(step.rest);
+  }
+  has_kept_memory_ = keeps;
+  has_kept_forms_ = false;
+}
+
+template <class T>
+void Execution<T>::pack(KeptForm& form) {
+  const Step& step = plan_->steps()[form.step];
+  const auto pack_for = [&](const Kernel& kernel, Tensor<std::uint8_t>& packed) {
+    if (packed.size() > 0) {
+      kernel.pack(arguments_[form.argument].now, packed.mutable_data());
+    }
+    return packed_data(packed);
+  };
+  calls_[form.step].packed = pack_for(*step.kernel, form.packed);
+  if (step.rest) {
+    packed_rests_[form.step] = pack_for(*step.rest, form.packed_rest);
+  }
 }
 
 template <class T>
@@ -149,6 +209,7 @@ void Execution<T>::make_calls() {
     call.scratch = address(step.scratch);
     call.packed = packed_data(step.packed);
     calls_.push_back(call);
+    packed_rests_.push_back(packed_data(step.packed_rest));
   }
 }
 
@@ -292,7 +353,7 @@ void Execution<T>::run_piece(const PieceLoop& plan,
       call.workspace.taps = whole.taps + begin * workspace.row;
     }
     const bool is_rest = count < plan.piece;
-    call.packed = packed_data(is_rest ? step.packed_rest : step.packed);
+    call.packed = is_rest ? packed_rests_[s] : calls_[s].packed;
     (is_rest ? *step.rest : *step.kernel).run(call);
     if (timed) {
       worker.seconds[at] += watch.seconds();
@@ -327,22 +388,36 @@ void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) {
 template <class T>
 void Execution<T>::run(std::span<const void* const> arguments,
                        std::span<void* const> outputs,
-                       std::span<double> seconds,
-                       const AfterStep& after) {
+                       const ExecutionOptions& options) {
+  const std::span<double> seconds = options.seconds;
+  const bool has_after = options.after != nullptr && *options.after;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     bind(arguments_[i], arguments[i]);
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     bind(outputs_[i], outputs[i]);
   }
+  const bool keeps = options.packed != PackedParameters::in_calls;
+  if (keeps != has_kept_memory_) {
+    take_kept_forms(keeps);
+  }
+  const bool packs = options.packed == PackedParameters::kept || (keeps && !has_kept_forms_);
+  has_kept_forms_ = keeps && !packs;
   std::fill(seconds.begin(), seconds.end(), 0.0);
   const std::vector<Step>& steps = plan_->steps();
   std::size_t loop = 0;
+  std::size_t form = 0;
   Stopwatch watch;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (loop < loops_.size() && plan_->loops()[loop].first == i) {
-      run_loop(loop, seconds);
-      i = plan_->loops()[loop++].end - 1;
+    const bool is_loop = loop < loops_.size() && plan_->loops()[loop].first == i;
+    const std::size_t end = is_loop ? plan_->loops()[loop].end : i + 1;
+    // Right before it is read, while it is in the cache.
+    for (; packs && form < kept_forms_.size() && kept_forms_[form].step < end; ++form) {
+      pack(kept_forms_[form]);
+    }
+    if (is_loop) {
+      run_loop(loop++, seconds);
+      i = end - 1;
       watch = {};
     } else {
       steps[i].kernel->run(calls_[i]);
@@ -350,13 +425,14 @@ void Execution<T>::run(std::span<const void* const> arguments,
         seconds[i] = watch.seconds();
       }
     }
-    if (after) {
-      after(results_after_[i]);
+    if (has_after) {
+      (*options.after)(results_after_[i]);
     }
   }
+  has_kept_forms_ = keeps;
   copy_outputs(outputs);
-  if (after) {
-    after(copied_results_);
+  if (has_after) {
+    (*options.after)(copied_results_);
   }
 }
 

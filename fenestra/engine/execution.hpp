@@ -7,23 +7,30 @@
 #include <fenestra/tensor/tensor.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 namespace fenestra::graph {
 
+struct ExecutionOptions {
+  /// One for each step or none at all: how long each took. Steps that ran in several workers count
+  /// their mean.
+  std::span<double> seconds = {};
+  const AfterStep* after = nullptr;  ///< may be empty
+  PackedParameters packed = PackedParameters::in_calls;
+};
+
 template <class T>
 class Execution {
  public:
   Execution(std::shared_ptr<const Plan> plan, std::byte* arena);
   /// One pointer for each thing given and for each output; those of overwriting outputs are not
-  /// read. `seconds`, one for each step or none at all, receives how long each took; steps that ran
-  /// in several workers count their mean. `after` may be empty.
+  /// read.
   void run(std::span<const void* const> arguments,
            std::span<void* const> outputs,
-           std::span<double> seconds,
-           const AfterStep& after);
+           const ExecutionOptions& options);
   const Plan* plan() const { return plan_.get(); }
 
  private:
@@ -33,6 +40,13 @@ class Execution {
     std::vector<std::size_t> tensors;
     std::vector<std::size_t> selections;
     std::vector<std::size_t> results;  ///< calls that write there
+  };
+  /// A parameter as the kernel of a step reads it, and the one of the last piece.
+  struct KeptForm {
+    std::size_t step = 0;
+    std::size_t argument = 0;
+    Tensor<std::uint8_t> packed = Tensor<std::uint8_t>(Shape{0});
+    Tensor<std::uint8_t> packed_rest = Tensor<std::uint8_t>(Shape{0});
   };
   /// Where a piece of a buffer lies: in the worker at `offset`, or `row` elements per sample from
   /// where the whole lies.
@@ -62,6 +76,10 @@ class Execution {
 
   void make_calls();
   void find_results();
+  void find_kept_forms();
+  /// Memory for all forms, or for none of them, and calls that know it.
+  void take_kept_forms(bool keeps);
+  void pack(KeptForm& form);
   void make_loop(const PieceLoop& loop, std::size_t tensor, std::size_t selection);
   void bind(Binding& binding, const void* pointer) noexcept;
   void run_loop(std::size_t number, std::span<double> seconds);
@@ -83,6 +101,10 @@ class Execution {
   std::vector<Binding> arguments_;
   std::vector<Binding> outputs_;
   std::vector<Loop> loops_;
+  std::vector<const void*> packed_rests_;  ///< of the steps, as `Call::packed` for the last piece
+  std::vector<KeptForm> kept_forms_;       ///< in the order of the steps
+  bool has_kept_memory_ = false;
+  bool has_kept_forms_ = false;                          ///< all of them, whole
   std::vector<std::vector<std::size_t>> results_after_;  ///< that each step completes
   std::vector<std::size_t> copied_results_;              ///< complete when all steps have run
 };

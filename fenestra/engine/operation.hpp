@@ -6,6 +6,7 @@
 #include <fenestra/graph/value.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <span>
@@ -152,9 +153,18 @@ class OperationOn final : public Operation {
   std::shared_ptr<const Primitive<T>> primitive_;
 };
 
-/// A function of integers as an operation: `map` is a comparable struct with name, result_shape(),
-/// run(data, out, scratch), and may have scratch_bytes().
+/// A function of integers, as a small comparable struct.
 template <class M>
+concept DataMap = std::equality_comparable<M> &&
+                  requires(const M& map, const Selection& data, Index* out, void* scratch) {
+                    { M::name } -> std::convertible_to<std::string_view>;
+                    { map.result_shape() } -> std::convertible_to<Shape>;
+                    { map.scratch_bytes() } -> std::same_as<std::size_t>;
+                    map.run(data, out, scratch);
+                  };
+
+/// The same as an operation.
+template <DataMap M>
 class DataOperationOf final : public Operation {
  public:
   explicit DataOperationOf(const M& map) : map_(map) {}
@@ -176,13 +186,7 @@ class DataOperationOf final : public Operation {
   class DataKernel final : public Kernel {
    public:
     explicit DataKernel(const M& map) : map_(map) {}
-    std::size_t scratch_bytes() const override {
-      if constexpr (requires { map_.scratch_bytes(); }) {
-        return map_.scratch_bytes();
-      } else {
-        return 0;
-      }
-    }
+    std::size_t scratch_bytes() const override { return map_.scratch_bytes(); }
     void run(const Call& call) const override {
       map_.run(call.data[0], static_cast<Index*>(call.out), call.scratch);
     }
@@ -195,7 +199,7 @@ class DataOperationOf final : public Operation {
 };
 
 /// `map` of the integers `data`, which belong to a graph.
-template <class M>
+template <DataMap M>
 Data apply_to_data(const M& map, const Data& data) {
   return {data.graph(),
           data.graph()->add_operation(

@@ -2,8 +2,8 @@
 // of one scalar.
 //
 // Everything that treats primitives alike (tape, forward mode, batches, graphs) is written against
-// this class and compiled once for each scalar. The structs that apply.hpp describes become
-// primitives by `PrimitiveOf` (primitive_of.hpp).
+// this class and compiled once for each scalar. Structs that keep the contract of
+// PrimitiveBase become primitives by `PrimitiveOf` (primitive_of.hpp).
 #pragma once
 
 #include <fenestra/base/export.hpp>

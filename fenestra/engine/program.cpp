@@ -150,12 +150,21 @@ Context<T>::Context(const Program<T>& program) : bytes_(program.peak_bytes()) {
   if (arena_ == nullptr) {
     throw OutOfMemory("the arena of a program", bytes_);
   }
+  make_executions(program, static_cast<std::byte*>(arena_.get()));
+}
+
+template <class T>
+Context<T>::Context(const Program<T>& program, std::byte* memory) : bytes_(program.peak_bytes()) {
+  make_executions(program, memory);
+}
+
+template <class T>
+void Context<T>::make_executions(const Program<T>& program, std::byte* arena) {
   std::size_t most_arguments = 0;
   std::size_t most_outputs = 0;
   for (std::size_t form = 0; form < kProgramForms; ++form) {
     if (const auto& plan = program.plans_[form]) {
-      executions_[form] =
-          std::make_unique<graph::Execution<T>>(plan, static_cast<std::byte*>(arena_.get()));
+      executions_[form] = std::make_unique<graph::Execution<T>>(plan, arena);
       most_arguments = std::max(most_arguments, plan->arguments().size());
       most_outputs = std::max(most_outputs, plan->graph().outputs().size());
     }
@@ -335,14 +344,15 @@ void Program<T>::execute(ProgramForm form,
     context.outputs_.push_back(results[next++].mutable_data());
   }
   context.executions_[static_cast<std::size_t>(form)]->run(
-      context.arguments_, context.outputs_, seconds, {});
+      context.arguments_, context.outputs_, {.seconds = seconds});
 }
 
 template <class T>
 void Program<T>::run(Context<T>& context,
                      std::span<const RunArgument> arguments,
                      std::span<T* const> results,
-                     const AfterStep& after) const {
+                     const AfterStep& after,
+                     PackedParameters packed) const {
   bind(ProgramForm::run, context, arguments);
   std::size_t next = 0;
   for (const graph::Output& output : plan().graph().outputs()) {
@@ -355,7 +365,7 @@ void Program<T>::run(Context<T>& context,
     context.outputs_.push_back(is_result ? results[next++] : nullptr);
   }
   context.executions_[static_cast<std::size_t>(ProgramForm::run)]->run(
-      context.arguments_, context.outputs_, {}, after);
+      context.arguments_, context.outputs_, {.after = &after, .packed = packed});
 }
 
 template <class T>

@@ -64,6 +64,13 @@ struct CompileOptions {
 /// to what else is under way. What it throws ends the run.
 using AfterStep = std::function<void(std::span<const std::size_t> results)>;
 
+/// What becomes of parameters that kernels read in a form of their own (graph::Kernel::packing).
+enum class PackedParameters {
+  in_calls,  ///< a call packs what it reads, and forgets it
+  kept,      ///< packed once, and kept by the context: runs with the same parameters follow
+  again,     ///< as a run before has kept them: parameters have not changed since
+};
+
 /// A tensor that a run reads, or also writes where it was given as a variable.
 class RunArgument {
  public:
@@ -119,6 +126,9 @@ template <class T>
 class FENESTRA_API Context {
  public:
   explicit Context(const Program<T>& program);
+  /// In memory of the caller, which outlives it: `program.peak_bytes()` on a cache line. Contexts
+  /// may share it, if they run one after the other.
+  Context(const Program<T>& program, std::byte* memory);
   ~Context();
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
@@ -130,6 +140,8 @@ class FENESTRA_API Context {
   struct Free {
     void operator()(void* memory) const;
   };
+  void make_executions(const Program<T>& program, std::byte* arena);
+
   std::size_t bytes_ = 0;
   std::unique_ptr<void, Free> arena_;
   std::array<std::unique_ptr<graph::Execution<T>>, kProgramForms> executions_;
@@ -174,7 +186,8 @@ class FENESTRA_API Program {
   void run(Context<T>& context,
            std::span<const RunArgument> arguments,
            std::span<T* const> results,
-           const AfterStep& after = {}) const;
+           const AfterStep& after = {},
+           PackedParameters packed = PackedParameters::in_calls) const;
   void vjp(Context<T>& context,
            std::span<const RunArgument> arguments,
            std::span<Tensor<T>> results) const {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <thread>
 
 // Sanitizers have an allocator of their own.
@@ -338,6 +339,60 @@ TEST(Program, SaysWhichResultsAreCompleteAsItGoes) {
     EXPECT_EQ(said, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
     memory.pop_back();
     EXPECT_EQ(code_of([&] { program.run(context, arguments, memory); }), ErrorCode::shape_mismatch);
+  }
+}
+
+TEST(Program, KeepsParametersPackedWhereItIsTold) {
+  Builder<float> builder;
+  const auto x = builder.input({5, 32, 6, 6}, "x");
+  const auto w = builder.parameter({32, 32, 3, 3}, "w");
+  // Channels first, the second one packs what the first one reads as it lies.
+  builder.output(conv_transpose(relu(conv(x, w, {.padding = 1})), w, {.padding = 1}), "y");
+  const Tensor<float> at = sample_tensor<float>({5, 32, 6, 6}, 1);
+  const Tensor<float> by = sample_tensor<float>({32, 32, 3, 3}, 2);
+  const Tensor<float> by_other = sample_tensor<float>({32, 32, 3, 3}, 3);
+  for (const bool in_pieces : {false, true}) {
+    CompileOptions options;
+    options.batch_tiling.reset();
+    if (in_pieces) {
+      options.batch_tiling = kSmallestPieces;
+    }
+    const Program<float> program(builder.graph(), options);
+    Context<float> context(program);
+    const auto run = [&](const Tensor<float>& weights, PackedParameters packed) {
+      Tensor<float> y(at.shape());
+      float* const memory[] = {y.mutable_data()};
+      const RunArgument arguments[] = {at, weights};
+      program.run(context, arguments, memory, {}, packed);
+      return y;
+    };
+    const Tensor<float> expected = program.run(context, at, by)[0];
+    const Tensor<float> expected_other = program.run(context, at, by_other)[0];
+    using enum PackedParameters;
+    EXPECT_EQ(run(by, again), expected) << "nothing was kept";
+    EXPECT_EQ(run(by, again), expected);
+    EXPECT_NE(run(by_other, again), expected_other) << "kept is what was packed before";
+    EXPECT_EQ(run(by_other, kept), expected_other);
+    EXPECT_EQ(run(by_other, again), expected_other);
+    EXPECT_EQ(run(by, in_calls), expected);
+    EXPECT_EQ(run(by_other, again), expected_other) << "in_calls has kept nothing";
+  }
+}
+
+TEST(Program, ContextsMayShareMemoryOfTheCaller) {
+  const Case<double> c;
+  const Program<double> program = compiled<double>();
+  std::vector<double> memory(program.peak_bytes() / sizeof(double) + 8);
+  void* begin = memory.data();
+  std::size_t room = memory.size() * sizeof(double);
+  auto* const line =
+      static_cast<std::byte*>(std::align(kAlignment, program.peak_bytes(), begin, room));
+  ASSERT_NE(line, nullptr);
+  Context<double> one(program, line);
+  Context<double> two(program, line);
+  EXPECT_EQ(one.bytes(), program.peak_bytes());
+  for (Context<double>* context : {&one, &two, &one}) {
+    EXPECT_EQ(program.run(*context, c.x, c.w, c.b, c.v)[0], kModel(c.x, c.w, c.b, c.v));
   }
 }
 

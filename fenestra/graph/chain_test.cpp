@@ -51,7 +51,7 @@ std::vector<Tensor<T>> run_plainly(const Graph& graph, const std::vector<Tensor<
     results.push_back(Tensor<T>::uninitialised(graph.node(output.node).shape));
     outputs.push_back(results.back().mutable_data());
   }
-  execution.run(arguments, outputs, {}, {});
+  execution.run(arguments, outputs, {});
   return results;
 }
 

@@ -97,7 +97,8 @@ void expect_same_bits(const ConvGeometry& g, std::string_view kernel, int activa
   const Tensor<T> w = sample_tensor<T>(g.w_shape(), 2);
   const Tensor<T> b = sample_tensor<T>(Shape{g.out_channels}, 3);
   const Tensor<T> r = sample_tensor<T>(g.y_shape(), 4);
-  const ConvPrimitive primitive{ConvDirection::forward, fenestra::detail::without_bias(g), true};
+  const ConvPrimitive primitive{
+      {}, ConvDirection::forward, fenestra::detail::without_bias(g), true};
   const auto f = [&](const auto& x_, const auto& w_, const auto& b_, const auto& r_) {
     const auto y = apply(primitive, {x_, w_, b_});
     switch (activation % 7) {
@@ -206,8 +207,9 @@ TEST(Epilogue, AFusedConvolutionHasTheDerivativesOfItsParts) {
   const Tensor<double> w = sample_tensor<double>({4, 3, 3, 3}, 2);
   const Tensor<double> r = sample_tensor<double>({2, 4, 3, 3}, 3);
   const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, {});
-  const ConvPrimitive plain{ConvDirection::forward, g, false};
+  const ConvPrimitive plain{{}, ConvDirection::forward, g, false};
   const FusedConvPrimitive fused{
+      {},
       g,
       false,
       {.sum = ConvEpilogue::Sum::result_first, .activation = UnaryCall{UnaryFunction::silu}},

@@ -297,8 +297,8 @@ TEST(Functions, ASharpnessForEachChannelIsAPoolForEachChannel) {
   const auto report = gradcheck(f, x, beta);
   EXPECT_TRUE(report.ok) << report.text();
   SmoothMaxPoolOptions last{.kernel = {2, 2}, .layout = Layout::channels_last};
-  const D turned = transpose(x, {0, 2, 3, 1});
-  EXPECT_EQ(smooth_max_pool(turned, beta, last),
+  const D transposed = transpose(x, {0, 2, 3, 1});
+  EXPECT_EQ(smooth_max_pool(transposed, beta, last),
             transpose(smooth_max_pool(x, beta, {.kernel = {2, 2}}), {0, 2, 3, 1}));
   EXPECT_EQ(fault_of([&] {
               smooth_max_pool(x, D(Shape{2}, 1.0), {.kernel = {2, 2}});

@@ -72,7 +72,8 @@ struct Costs {
 /// The contract of a descriptor. `g` is a validated geometry; the three templates are the
 /// specification.
 ///
-/// Optional, asked for with `requires`: layout, batched, with_layout, single_sample (operators on
+/// Optional, asked for with `requires`: Options (the struct whose fields a problem string has),
+/// layout, batched, with_layout, single_sample (operators on
 /// activations), groups and one_group, windows, costs, data with data_limit and
 /// data_least (the values of integer inputs), positive (inputs with a one-sided domain),
 /// scalar_value, jumps (where no difference quotient is a derivative), size_complaint, answers,
@@ -93,7 +94,6 @@ concept Operator = requires(const typename Op::Geometry& g,
   { Op::example } -> std::convertible_to<std::string_view>;  ///< a problem string
   { Op::parse(std::string_view{}) } -> std::same_as<typename Op::Geometry>;
   { to_string(g) } -> std::same_as<std::string>;
-  { hash_value(g) } -> std::same_as<std::size_t>;
   { g == g } -> std::same_as<bool>;
   { Op::random(random) } -> std::same_as<typename Op::Geometry>;
   { Op::inputs(g) } -> std::same_as<std::vector<TensorInfo>>;  ///< the differentiable ones

@@ -22,11 +22,8 @@
 #include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
-#include <array>
 #include <optional>
 #include <string_view>
-#include <tuple>
-#include <utility>
 
 namespace fenestra::signature {
 
@@ -75,58 +72,9 @@ struct Plain {
   std::optional<T> otherwise = std::nullopt;
   bool keyword_only = false;
 };
-/// An options struct, each field an argument: O.
+/// An options struct, each field an argument, see FieldInfo: O.
 template <class O>
 struct Options {};
-
-/// One field of an options struct, with how it is given.
-template <class O, class M>
-struct Field {
-  std::string_view name;
-  M O::*member;
-  bool required = false;
-  bool keyword_only = false;
-  std::string_view alias = {};  ///< a second name
-
-  constexpr Field mandatory() const {
-    Field result = *this;
-    result.required = true;
-    return result;
-  }
-  constexpr Field by_keyword() const {
-    Field result = *this;
-    result.keyword_only = true;
-    return result;
-  }
-  constexpr Field also(std::string_view second_name) const {
-    Field result = *this;
-    result.alias = second_name;
-    return result;
-  }
-};
-template <class O, class M>
-constexpr Field<O, M> field(std::string_view name, M O::*member) {
-  return {name, member};
-}
-
-/// `list`: a tuple of the fields of O, in the order of the arguments.
-template <class O>
-struct Fields;
-
-/// `list`: an array of pairs of value and name.
-template <class E>
-struct EnumNames;
-
-template <>
-struct EnumNames<Layout> {
-  static constexpr std::array list{std::pair{Layout::channels_first, "channels_first"},
-                                   std::pair{Layout::channels_last, "channels_last"}};
-};
-template <>
-struct EnumNames<PadCells> {
-  static constexpr std::array list{std::pair{PadCells::ignore, "ignore"},
-                                   std::pair{PadCells::zero, "zero"}};
-};
 
 /// A result with indices where they were asked for.
 template <AnyValue V>

@@ -77,7 +77,7 @@ template <class E>
 struct Convert<E> {
   static std::string names() {
     std::string list;
-    for (const auto& [value, name] : signature::EnumNames<E>::list) {
+    for (const std::string_view name : enum_names<E>) {
       list += (list.empty() ? "'" : ", '") + std::string(name) + "'";
     }
     return list;
@@ -85,21 +85,16 @@ struct Convert<E> {
   static inline const std::string type = "Literal[" + names() + "]";
   static E get(PyObject* object, const Where& where) {
     const std::string given = text(object, where, "one of " + names());
-    for (const auto& [value, name] : signature::EnumNames<E>::list) {
-      if (given == name) {
-        return value;
+    for (std::size_t i = 0; i < enum_names<E>.size(); ++i) {
+      if (given == enum_names<E>[i]) {
+        return static_cast<E>(i);
       }
     }
     throw Error(ErrorCode::unknown_operator,
                 where.text() + " = '" + given + "' is not known\n  fix: one of " + names());
   }
   static std::string show(E shown) {
-    for (const auto& [value, name] : signature::EnumNames<E>::list) {
-      if (value == shown) {
-        return "'" + std::string(name) + "'";
-      }
-    }
-    return "";
+    return "'" + std::string(enum_names<E>[static_cast<std::size_t>(shown)]) + "'";
   }
 };
 

@@ -112,6 +112,9 @@ Function::Function(const signature::About& about, int rank, std::vector<Paramete
     if (said.empty()) {
       said = common_argument_text(parameter.name);
     }
+    if (said.empty()) {
+      said = parameter.help;
+    }
     text += wrapped(head, said, "        ") + "\n";
   }
   text += "\n" +

@@ -9,6 +9,7 @@
 #include <fenestra/python/convert.hpp>
 #include <fenestra/python/value.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -23,6 +24,7 @@ enum class Slot { value, mask, optional_value, values, other };
 struct Parameter {
   std::string name = {};
   std::string alias = {};
+  std::string help = {};       ///< for the docstring, where nothing else is said of the name
   std::string type = {};       ///< as an annotation
   std::string otherwise = {};  ///< its default, as Python writes it; empty where it must be given
   bool keyword_only = false;
@@ -128,20 +130,52 @@ void add_parameters(std::vector<Parameter>& list, const signature::Plain<T>& wor
   }
   list.push_back(std::move(parameter));
 }
+/// Which argument each field of an options struct is, in the order of the list; -1: none.
+struct FieldSlots {
+  static constexpr std::size_t kMostFields = 16;
+  std::array<int, kMostFields> slots = {};
+  int count = 0;
+};
+template <class O>
+constexpr FieldSlots field_slots() {
+  FieldSlots result;
+  result.slots.fill(-1);
+  for (const Place place : {Place::first, Place::in_order, Place::last}) {
+    std::size_t i = 0;
+    O::fields([&](std::string_view, auto, const FieldInfo& info) {
+      if ((info.place == Place::by_keyword ? Place::in_order : info.place) == place) {
+        result.slots[i] = result.count++;
+      }
+      ++i;
+    });
+  }
+  return result;
+}
+
 template <class O>
 void add_parameters(std::vector<Parameter>& list, const signature::Options<O>&) {
+  static constexpr FieldSlots kSlots = field_slots<O>();
   const O defaults{};
-  const auto add = [&]<class M>(const signature::Field<O, M>& field) {
-    Parameter parameter{.name = std::string(field.name), .alias = std::string(field.alias)};
-    parameter.type = std::string(Convert<M>::type);
-    parameter.otherwise = field.required ? "" : Convert<M>::show(defaults.*field.member);
+  const std::size_t first = list.size();
+  list.resize(first + static_cast<std::size_t>(kSlots.count));
+  std::size_t i = 0;
+  O::fields([&]<class M>(std::string_view name, M O::*member, const FieldInfo& info) {
+    const int slot = kSlots.slots[i++];
+    if (slot < 0) {
+      return;
+    }
+    Parameter& parameter = list[first + static_cast<std::size_t>(slot)];
+    parameter.name = info.argument.empty() ? name : info.argument;
+    parameter.alias = info.alias;
+    parameter.help = info.help;
+    parameter.type = Convert<M>::type;
+    const bool required = info.required || info.place == Place::first;
+    parameter.otherwise = required ? "" : Convert<M>::show(defaults.*member);
     if (parameter.otherwise == "None" && !parameter.type.ends_with("None")) {
       parameter.type += " | None";
     }
-    parameter.keyword_only = field.keyword_only;
-    list.push_back(std::move(parameter));
-  };
-  std::apply([&](const auto&... field) { (add(field), ...); }, signature::Fields<O>::list);
+    parameter.keyword_only = info.place == Place::by_keyword;
+  });
 }
 
 // --- From slots to arguments ------------------------------
@@ -197,13 +231,21 @@ U read(const signature::Plain<U>& word, Cursor& cursor) {
 }
 template <class T, class O>
 O read(const signature::Options<O>&, Cursor& cursor) {
+  static constexpr FieldSlots kSlots = field_slots<O>();
   O options{};
-  const auto fill = [&]<class M>(const signature::Field<O, M>& field) {
-    if (PyObject* object = cursor.next()) {
-      options.*field.member = Convert<M>::get(object, cursor.where());
+  const std::size_t first = cursor.at;
+  std::size_t i = 0;
+  O::fields([&]<class M>(std::string_view, M O::*member, const FieldInfo&) {
+    const int slot = kSlots.slots[i++];
+    if (slot < 0) {
+      return;
     }
-  };
-  std::apply([&](const auto&... field) { (fill(field), ...); }, signature::Fields<O>::list);
+    cursor.at = first + static_cast<std::size_t>(slot);
+    if (PyObject* object = cursor.next()) {
+      options.*member = Convert<M>::get(object, cursor.where());
+    }
+  });
+  cursor.at = first + static_cast<std::size_t>(kSlots.count);
   return options;
 }
 

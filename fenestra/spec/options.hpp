@@ -5,12 +5,15 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/tensor/layout.hpp>
 #include <fenestra/tensor/shape.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 
 namespace fenestra {
 
@@ -133,5 +136,56 @@ enum class PadCells {
   ignore,  ///< absent: they cannot win and carry no weight
   zero,    ///< literal zeros that take part, but never receive gradient
 };
+
+// --- Fields of options structs ------------------------------
+
+/// The names of an enumeration's values, from 0 on.
+template <class E>
+inline constexpr std::array<std::string_view, 0> enum_names = {};
+template <>
+inline constexpr std::array<std::string_view, 2> enum_names<Layout> = {"channels_first",
+                                                                       "channels_last"};
+template <>
+inline constexpr std::array<std::string_view, 2> enum_names<PadCells> = {"ignore", "zero"};
+
+/// Where an option stands among the arguments of a function in a scripting language.
+enum class Place {
+  in_order,  ///< as in the list of fields
+  first,     ///< before the others, so that it must be given
+  last,      ///< behind the others
+  by_keyword,
+  nowhere,  ///< no option there, but an input with a derivative
+};
+
+/// What is to be said of a field beside its name, type and default. An options struct lists its
+/// fields once, in the order of its members: `fields(visit)` calls visit("stride",
+/// &ConvOptions::stride, {.help = help::kStride}) for each of them. Problem strings, what `explain
+/// OP --help` says of them, descriptions of layers and scripting languages all read this list.
+struct FieldInfo {
+  std::string_view help = {};       ///< one line for people; none: not a field of problem strings
+  std::string_view otherwise = {};  ///< what holds where it is left out, if it has no default
+  bool required = false;
+  bool always_printed = false;     ///< the default too
+  std::string_view argument = {};  ///< its name as an argument, where that is another
+  std::string_view alias = {};     ///< a second one
+  Place place = Place::in_order;
+};
+
+/// Of fields that several operators have.
+namespace help {
+inline constexpr std::string_view kStride = "cells from one window to the next: 2, or 2,1";
+inline constexpr std::string_view kPadding =
+    "cells added at the edges: 1, 1,0, low:high as in 1:0,0:1, same or valid";
+inline constexpr std::string_view kDilation = "cells from one tap of a window to the next";
+inline constexpr std::string_view kGroups = "parts that the channels are cut into";
+inline constexpr std::string_view kOutputSize = "extents of the output: 7,7";
+inline constexpr std::string_view kMode = "where the numbers of new cells come from";
+}  // namespace help
+
+/// The field of options that say where the channels are.
+template <class O, class Visit>
+constexpr void layout_field(Visit&& field) {
+  field("layout", &O::layout, {.help = "where the channels are", .place = Place::by_keyword});
+}
 
 }  // namespace fenestra

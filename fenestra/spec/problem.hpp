@@ -13,9 +13,13 @@
 #include <fenestra/tensor/shape.hpp>
 
 #include <charconv>
-#include <cstdio>
+#include <concepts>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fenestra {
@@ -163,11 +167,10 @@ class Problem {
   }
 
   /// The position of the field's value among `choices`.
-  template <std::size_t n>
-  int choice(std::string_view key, const std::string_view (&choices)[n]) {
+  int choice(std::string_view key, std::span<const std::string_view> choices) {
     Cursor c = required(key);
     std::string all;
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < choices.size(); ++i) {
       if (c.skip_word(choices[i])) {
         return static_cast<int>(i);
       }
@@ -181,15 +184,19 @@ class Problem {
     return has(key) ? choice(key, kChoices) % 2 == 1 : otherwise;
   }
 
-  Layout layout() {
-    static constexpr std::string_view kChoices[] = {"channels_first", "channels_last"};
-    return has("layout") ? static_cast<Layout>(choice("layout", kChoices)) : Layout::channels_first;
-  }
-
-  PadCells pad_cells() {
-    static constexpr std::string_view kChoices[] = {"ignore", "zero"};
-    return has("pad_cells") ? static_cast<PadCells>(choice("pad_cells", kChoices))
-                            : PadCells::ignore;
+  /// The fields of an options struct, see FieldInfo; all but the one called `but`.
+  template <class O>
+  O options(std::string_view but = {}) {
+    O result{};
+    O::fields([&](std::string_view name, auto member, const FieldInfo& info) {
+      if (info.required) {
+        required(name);
+      }
+      if (!info.help.empty() && name != but && has(name)) {
+        read(name, result.*member);
+      }
+    });
+    return result;
   }
 
   /// To be called after reading: complains of the first field nobody asked for.
@@ -258,6 +265,33 @@ class Problem {
     const Field& field_;
     std::size_t at_ = 0;
   };
+
+  void read(std::string_view key, bool& to) { to = flag(key, to); }
+  void read(std::string_view key, Index& to) { to = integer(key, to); }
+  void read(std::string_view key, double& to) { to = real(key, to); }
+  void read(std::string_view key, PerAxis& to) { to = per_axis(key, to); }
+  void read(std::string_view key, Padding& to) { to = padding(key); }
+  void read(std::string_view key, OptionalIndex& to) { to = optional_integer(key); }
+  /// Axes that no tensor has are read as one of them.
+  void read(std::string_view key, AxisList& to) {
+    const PerAxis axes = axis_list(key);
+    for (int i = 0; i < axes.count; ++i) {
+      const bool possible = axes[i] >= -kMaxRank && axes[i] < kMaxRank;
+      to.push_back(possible ? static_cast<int>(axes[i]) : kMaxRank);
+    }
+  }
+  template <class V>
+  void read(std::string_view key, V& to) {
+    if constexpr (std::is_enum_v<V>) {
+      to = static_cast<V>(choice(key, enum_names<V>));
+    } else {  // a number for all axes or a list of them
+      const std::vector<double> numbers = reals(key);
+      to = numbers.size() == 1 ? V(numbers[0]) : V();
+      for (std::size_t i = 0; i < numbers.size() && numbers.size() > 1; ++i) {
+        to.push_back(numbers[i]);
+      }
+    }
+  }
 
   static void append(Cursor& c, PerAxis& list) {
     if (list.count == kMaxSpatialRank) {
@@ -362,6 +396,92 @@ inline std::string problem_text(double value) {
   char buffer[64];
   const auto [end, failure] = std::to_chars(buffer, buffer + sizeof buffer, value);
   return failure == std::errc() ? std::string(buffer, end) : std::string("nan");
+}
+
+/// The value of a field; empty where it has none.
+template <class V>
+std::string field_text(const V& value) {
+  if constexpr (std::is_same_v<V, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_enum_v<V>) {
+    return std::string(enum_names<V>[static_cast<std::size_t>(value)]);
+  } else if constexpr (std::integral<V>) {
+    return std::to_string(value);
+  } else if constexpr (std::is_same_v<V, double>) {
+    return problem_text(value);
+  } else if constexpr (std::is_same_v<V, AxisList>) {
+    return list_text(value);
+  } else if constexpr (std::is_same_v<V, OptionalIndex>) {
+    return value.given ? std::to_string(value.value) : "";
+  } else if constexpr (std::is_same_v<V, Padding>) {
+    std::string text = value.is_same ? "same" : field_text(value.low[0]);
+    for (int axis = 0; axis < value.low.count && !value.is_same; ++axis) {
+      text = (axis > 0 ? text + "," : "") + field_text(value.low[axis]);
+      text += value.low[axis] == value.high[axis] ? "" : ":" + field_text(value.high[axis]);
+    }
+    return text;
+  } else {  // one for all axes, or one for each
+    std::string text = value.is_given() ? field_text(value[0]) : "";
+    for (int axis = 1; axis < value.count; ++axis) {
+      text += "," + field_text(value[axis]);
+    }
+    return text;
+  }
+}
+
+/// " axes=0,2 keep=true": fields of an options struct that are not what they are by default, and
+/// those that are always printed; all but the one called `but`.
+template <class O>
+std::string fields_text(const O& options, std::string_view but = {}) {
+  std::string text;
+  const O defaults{};
+  O::fields([&](std::string_view name, auto member, const FieldInfo& info) {
+    const bool is_default = options.*member == defaults.*member;
+    if (!info.help.empty() && name != but && (info.always_printed || !is_default)) {
+      text += " " + std::string(name) + "=" + field_text(options.*member);
+    }
+  });
+  return text;
+}
+
+/// Equal geometries print alike, so what is printed is what is hashed.
+template <class Geometry>
+  requires requires(const Geometry& g) {
+    { to_string(g) } -> std::same_as<std::string>;
+  }
+std::size_t hash_value(const Geometry& g) {
+  return std::hash<std::string>{}(to_string(g));
+}
+
+// --- The fields of an options struct, for people ------------------------------
+
+struct ProblemField {
+  std::string_view name;
+  std::string_view help;
+  std::string otherwise;                  ///< what is taken where it is left out
+  std::vector<std::string> choices = {};  ///< the words that it may be, if it is a word
+  bool is_required = false;
+};
+
+template <class O>
+std::vector<ProblemField> problem_fields() {
+  std::vector<ProblemField> list;
+  const O defaults{};
+  O::fields([&]<class V>(std::string_view name, V O::*member, const FieldInfo& info) {
+    if (info.help.empty()) {
+      return;
+    }
+    ProblemField field{name, info.help, std::string(info.otherwise)};
+    field.is_required = info.required;
+    if (field.otherwise.empty() && !info.required) {
+      field.otherwise = field_text(defaults.*member);
+    }
+    if constexpr (std::is_enum_v<V>) {
+      field.choices.assign(enum_names<V>.begin(), enum_names<V>.end());
+    }
+    list.push_back(std::move(field));
+  });
+  return list;
 }
 
 }  // namespace fenestra

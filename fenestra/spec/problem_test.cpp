@@ -12,6 +12,17 @@
 namespace fenestra {
 namespace {
 
+struct TwoWords {
+  Layout layout = Layout::channels_first;
+  PadCells pad_cells = PadCells::ignore;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    layout_field<TwoWords>(field);
+    field("pad_cells", &TwoWords::pad_cells, {.help = "what padding is"});
+  }
+};
+
 TEST(Problem, ReadsEveryKindOfField) {
   Problem p(
       "x=2x4x9x8 s=scalar stride=2,1 one=3 padding=1:0,2 groups=4 beta=-0.5 ceil_mode=true "
@@ -24,8 +35,8 @@ TEST(Problem, ReadsEveryKindOfField) {
   EXPECT_EQ(p.real("beta", 1.0), -0.5);
   EXPECT_TRUE(p.flag("ceil_mode", false));
   EXPECT_FALSE(p.flag("normalised", true));
-  EXPECT_EQ(p.layout(), Layout::channels_last);
-  EXPECT_EQ(p.pad_cells(), PadCells::zero);
+  EXPECT_EQ(p.options<TwoWords>().layout, Layout::channels_last);
+  EXPECT_EQ(p.options<TwoWords>().pad_cells, PadCells::zero);
   EXPECT_THROW(p.finish("op"), Error) << "nobody has read `one`";
   EXPECT_EQ(p.per_axis("one", 1), PerAxis(3)) << "one number holds for every axis";
   EXPECT_EQ(p.axis_list("one"), (PerAxis{3})) << "or is a list of one";
@@ -41,8 +52,8 @@ TEST(Problem, AFieldThatIsNotThereHasItsDefault) {
   EXPECT_EQ(p.optional_integer("divisor"), OptionalIndex());
   EXPECT_EQ(p.real("beta", 1.5), 1.5);
   EXPECT_TRUE(p.flag("flag", true));
-  EXPECT_EQ(p.layout(), Layout::channels_first);
-  EXPECT_EQ(p.pad_cells(), PadCells::ignore);
+  EXPECT_EQ(p.options<TwoWords>().layout, Layout::channels_first);
+  EXPECT_EQ(p.options<TwoWords>().pad_cells, PadCells::ignore);
   EXPECT_NO_THROW(p.finish("op"));
 }
 
@@ -100,8 +111,12 @@ TEST(Problem, RefusesWithTheByteTheExpectationAndWhatWasFound) {
       {"g=1.5", [](Problem& p) { p.integer("g", 1); }, 3, "an integer", ".5"},
       {"b=1.5y", [](Problem& p) { p.real("b", 1); }, 5, "a number", "y"},
       {"b=yes", [](Problem& p) { p.flag("b", true); }, 2, "false or true or 0 or 1", "yes"},
-      {"layout=nchw", [](Problem& p) { p.layout(); }, 7, "channels_first or channels_last", "nchw"},
-      {"pad_cells=one", [](Problem& p) { p.pad_cells(); }, 10, "ignore or zero", "one"},
+      {"layout=nchw",
+       [](Problem& p) { p.options<TwoWords>(); },
+       7,
+       "channels_first or channels_last",
+       "nchw"},
+      {"pad_cells=one", [](Problem& p) { p.options<TwoWords>(); }, 10, "ignore or zero", "one"},
       {"x=1 strid=2",
        [](Problem& p) { p.shape("x"), p.finish("conv"); },
        4,

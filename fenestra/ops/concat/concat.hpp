@@ -2,7 +2,7 @@
 // part is a slice.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/concat/call.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/slice/slice.hpp>
@@ -18,7 +18,7 @@
 
 namespace fenestra {
 
-struct ConcatPrimitive {
+struct ConcatPrimitive : PrimitiveBase<ConcatPrimitive> {
   static constexpr std::string_view name = "concat";
   int axis = 0;
   Shape y;                     ///< of the result
@@ -26,7 +26,10 @@ struct ConcatPrimitive {
 
   constexpr Shape result_shape(const Shape&) const { return y; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     Index begin = 0;
     for (const Tensor<T>& part : in) {
       if (part.size() > 0) {
@@ -43,12 +46,12 @@ struct ConcatPrimitive {
   std::optional<Split> split(std::span<const Shape> in) const {
     return split_all(in.size(), axis != 0);
   }
-  ConcatPrimitive piece(Index count) const { return {axis, with_samples(y, count), extents}; }
+  ConcatPrimitive piece(Index count) const { return {{}, axis, with_samples(y, count), extents}; }
   std::optional<TileOf<ConcatPrimitive>> tile(std::span<const Shape> in, const Box& box) const {
     if (box[axis] != IndexRange{0, y[axis]}) {
       return std::nullopt;
     }
-    TileOf<ConcatPrimitive> tile{box, {}, {axis, box.shape(), extents}};
+    TileOf<ConcatPrimitive> tile{box, {}, {{}, axis, box.shape(), extents}};
     for (const Shape& part : in) {
       tile.in.push_back(box);
       tile.in.back().set(axis, {0, part[axis]});

@@ -25,16 +25,6 @@ inline std::string to_string(const ConcatGeometry& g) {
   return text + " x=" + problem_text(g.parts[0]);
 }
 
-inline std::size_t hash_value(const ConcatGeometry& g) {
-  std::size_t seed = static_cast<std::size_t>(g.axis);
-  for (const Shape& part : g.parts) {
-    for (const Index extent : part) {
-      seed = detail::hash_combine(seed, extent);
-    }
-  }
-  return seed;
-}
-
 struct Concat : EngineOperator<Concat> {
   using Geometry = ConcatGeometry;
   static constexpr std::string_view name = "concat";

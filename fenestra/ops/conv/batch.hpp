@@ -62,22 +62,21 @@ struct ChannelFolding {
 
 }  // namespace detail
 
-template <AnyValue V>
-Applied<V> apply_batched(const ConvPrimitive& p, const BatchCall<V>& call) {
-  const ConvGeometry& g = p.g;
-  const bool to_weight = p.direction == ConvDirection::weight_grad;
-  const Shape result = with_front(call.count, p.shape());
-  if (!to_weight && !call.is_stacked(1) && !(p.has_bias && call.is_stacked(2))) {
-    ConvPrimitive wide = p;
+template <class V>
+Applied<V> ConvPrimitive::batched(const BatchCall<V>& call) const {
+  const bool to_weight = direction == ConvDirection::weight_grad;
+  const Shape result = with_front(call.count, shape());
+  if (!to_weight && !call.is_stacked(1) && !(has_bias && call.is_stacked(2))) {
+    ConvPrimitive wide = *this;
     wide.g.batched = true;
     wide.g.batch = call.count * g.batch;
-    const Shape x = p.direction == ConvDirection::forward ? wide.g.x_shape() : wide.g.y_shape();
+    const Shape x = direction == ConvDirection::forward ? wide.g.x_shape() : wide.g.y_shape();
     const V folded = reshape(call.stacked(0), x);
-    const V y = p.has_bias ? apply(wide, {folded, call.in[1].value(), call.in[2].value()})
-                           : apply(wide, {folded, call.in[1].value()});
+    const V y = has_bias ? apply(wide, {folded, call.in[1].value(), call.in[2].value()})
+                         : apply(wide, {folded, call.in[1].value()});
     return {reshape(y, result), {}};
   }
-  ConvPrimitive wide = p;
+  ConvPrimitive wide = *this;
   wide.g.groups = call.count * g.groups;
   wide.g.in_channels = call.count * g.in_channels;
   wide.g.out_channels = call.count * g.out_channels;
@@ -87,10 +86,10 @@ Applied<V> apply_batched(const ConvPrimitive& p, const BatchCall<V>& call) {
   const V lhs = folding(call.in[0].shape(), false).fold(call.stacked(0));
   const V rhs = folding(call.in[1].shape(), !to_weight).fold(call.stacked(1));
   V out =
-      p.has_bias
-          ? apply(wide, {lhs, rhs, reshape(call.stacked(2), Shape{call.count * p.bias_channels()})})
+      has_bias
+          ? apply(wide, {lhs, rhs, reshape(call.stacked(2), Shape{call.count * bias_channels()})})
           : apply(wide, {lhs, rhs});
-  return {folding(p.shape(), to_weight).unfold(out, call.count), {}};
+  return {folding(shape(), to_weight).unfold(out, call.count), {}};
 }
 
 }  // namespace fenestra

@@ -1,13 +1,20 @@
 // The list of the convolution's candidates, fastest first; the specification ends it.
 #include <fenestra/ops/conv/candidates.hpp>
+#include <fenestra/ops/conv/kernels/dense.hpp>
 #include <fenestra/ops/conv/kernels/depthwise.hpp>
 #include <fenestra/ops/conv/kernels/direct.hpp>
 #include <fenestra/ops/conv/kernels/gemm.hpp>
 #include <fenestra/ops/conv/kernels/onednn.hpp>
+#include <fenestra/ops/conv/kernels/outer.hpp>
+#include <fenestra/ops/conv/kernels/planes.hpp>
 #include <fenestra/ops/conv/kernels/winograd.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 
 #include <algorithm>
+#include <array>
+#include <concepts>
+#include <string_view>
+#include <type_traits>
 
 namespace fenestra {
 
@@ -53,49 +60,62 @@ void run_spec(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   }
 }
 
-// oneDNN is here to be asked for by name; what else is chosen must not depend on it.
-constexpr ConvCandidate<float> kFloat[] = {
-    {"conv_f32_winograd",
-     detail::refuse_conv_winograd,
-     detail::run_conv_winograd<float>,
-     detail::packed_elements_conv_winograd<float>,
-     detail::pack_conv_winograd<float>},
-    {"conv_f32_depthwise", detail::refuse_conv_depthwise, detail::run_conv_depthwise<float>},
-    {"conv_f32_direct",
-     detail::refuse_conv_direct<float>,
-     detail::run_conv_direct<float>,
-     detail::packed_elements_conv_direct<float>,
-     detail::pack_conv_direct<float>},
-    {"conv_f32_gemm",
-     detail::refuse_conv_gemm,
-     detail::run_conv_gemm<float>,
-     detail::packed_elements_conv_gemm<float>,
-     detail::pack_conv_gemm<float>},
-#ifdef FENESTRA_HAVE_ONEDNN
-    {detail::kOnednnName, detail::refuse_conv_onednn, detail::run_conv_onednn},
-#endif
-    {"conv_f32_spec", refuse_nothing, run_spec<float>},
-};
+template <class T>
+constexpr std::string_view name(std::string_view of_float, std::string_view of_double) {
+  return std::is_same_v<T, float> ? of_float : of_double;
+}
 
-constexpr ConvCandidate<double> kDouble[] = {
-    {"conv_f64_winograd",
-     detail::refuse_conv_winograd,
-     detail::run_conv_winograd<double>,
-     detail::packed_elements_conv_winograd<double>,
-     detail::pack_conv_winograd<double>},
-    {"conv_f64_depthwise", detail::refuse_conv_depthwise, detail::run_conv_depthwise<double>},
-    {"conv_f64_direct",
-     detail::refuse_conv_direct<double>,
-     detail::run_conv_direct<double>,
-     detail::packed_elements_conv_direct<double>,
-     detail::pack_conv_direct<double>},
-    {"conv_f64_gemm",
-     detail::refuse_conv_gemm,
-     detail::run_conv_gemm<double>,
-     detail::packed_elements_conv_gemm<double>,
-     detail::pack_conv_gemm<double>},
-    {"conv_f64_spec", refuse_nothing, run_spec<double>},
-};
+/// With what is there for one type only, before the specification.
+template <class T, std::same_as<ConvCandidate<T>>... Special>
+constexpr auto candidates(const Special&... special) {
+  return std::to_array<ConvCandidate<T>>({
+      {name<T>("conv_f32_winograd", "conv_f64_winograd"),
+       detail::refuse_conv_winograd,
+       detail::run_conv_winograd<T>,
+       detail::packed_elements_conv_winograd<T>,
+       detail::pack_conv_winograd<T>},
+      {name<T>("conv_f32_depthwise", "conv_f64_depthwise"),
+       detail::refuse_conv_depthwise,
+       detail::run_conv_depthwise<T>},
+      {.name = name<T>("conv_f32_planes", "conv_f64_planes"),
+       .refuse = detail::refuse_conv_planes<T>,
+       .run = detail::run_conv_planes<T>,
+       .lacks = detail::planes_lacks<T>},
+      {.name = name<T>("conv_f32_outer", "conv_f64_outer"),
+       .refuse = detail::refuse_conv_outer<T>,
+       .run = detail::run_conv_outer<T>,
+       .lacks = detail::outer_lacks},
+      {name<T>("conv_f32_dense", "conv_f64_dense"),
+       detail::refuse_conv_dense<T>,
+       detail::run_conv_dense<T>,
+       detail::packed_elements_conv_dense<T>,
+       detail::pack_conv_dense<T>,
+       detail::dense_lacks},
+      {name<T>("conv_f32_direct", "conv_f64_direct"),
+       detail::refuse_conv_direct<T>,
+       detail::run_conv_direct<T>,
+       detail::packed_elements_conv_direct<T>,
+       detail::pack_conv_direct<T>,
+       detail::direct_lacks},
+      {name<T>("conv_f32_gemm", "conv_f64_gemm"),
+       detail::refuse_conv_gemm,
+       detail::run_conv_gemm<T>,
+       detail::packed_elements_conv_gemm<T>,
+       detail::pack_conv_gemm<T>},
+      special...,
+      {name<T>("conv_f32_spec", "conv_f64_spec"), refuse_nothing, run_spec<T>},
+  });
+}
+
+#ifdef FENESTRA_HAVE_ONEDNN
+// Here to be asked for by name; what else is chosen must not depend on it.
+constexpr ConvCandidate<float> kOnednn = {
+    detail::kOnednnName, detail::refuse_conv_onednn, detail::run_conv_onednn};
+constexpr auto kFloat = candidates<float>(kOnednn);
+#else
+constexpr auto kFloat = candidates<float>();
+#endif
+constexpr auto kDouble = candidates<double>();
 
 }  // namespace
 

@@ -6,8 +6,9 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
+#include <fenestra/engine/tensor_kernel.hpp>
 #include <fenestra/graph/operation.hpp>
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/conv/call.hpp>
@@ -40,8 +41,6 @@ template <class T>
 using ConvKernel = kernels::Candidate<ConvProblem, ConvArguments<T>>;
 template <KernelScalar T>
 class PreparedConv;
-template <class T>
-class Primitive;
 
 /// Chooses a candidate, and runs one; compiled for float and double. `bias` may be null. `out` is
 /// overwritten whole.
@@ -88,7 +87,7 @@ constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
 /// How a convolution in the given direction meets samples.
 std::optional<Split> conv_split(ConvDirection direction, const ConvGeometry& g, std::size_t inputs);
 
-struct ConvPrimitive {
+struct ConvPrimitive : PrimitiveBase<ConvPrimitive> {
   static constexpr std::string_view name = "conv";
   ConvDirection direction = ConvDirection::forward;
   ConvGeometry g;
@@ -125,7 +124,10 @@ struct ConvPrimitive {
   }
 
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if constexpr (KernelScalar<T>) {
       const T* b = has_bias ? in[2].data() : nullptr;
       run_conv(choose_conv<T>(direction, g), direction, g, in[0].data(), in[1].data(), b, out);
@@ -145,9 +147,10 @@ struct ConvPrimitive {
     }
   }
   template <KernelScalar T>
-  PreparedConv<T> prepare() const {
-    return PreparedConv<T>(*this);
+  std::unique_ptr<const graph::Kernel> prepare() const {
+    return std::unique_ptr<const graph::Kernel>(new PreparedConv<T>(*this));
   }
+  std::string layout() const { return std::string(layout_name(g.layout)); }
   Index multiply_adds() const { return g.multiply_adds(); }
   std::optional<Split> split(std::span<const Shape> in) const {
     return conv_split(direction, g, in.size());
@@ -183,7 +186,7 @@ struct ConvPrimitive {
     const V w =
         mul(s[1], first ? reshape(scale, leading_shape(g.out_channels, g.w_shape())) : scale);
     const V b = has_bias ? V(add(mul(s[2], scale), shift)) : shift;
-    return apply(ConvPrimitive{direction, g, true}, {s[0], w, b});
+    return apply(ConvPrimitive{{}, direction, g, true}, {s[0], w, b});
   }
   template <class V>
   V vjp(int i, const Saved<V>& s, const V& bar) const {
@@ -202,7 +205,7 @@ struct ConvPrimitive {
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>& s, std::span<const std::optional<V>> dots) const {
-    const ConvPrimitive plain{direction, g, false};
+    const ConvPrimitive plain{{}, direction, g, false};
     OptionalSum<V> sum;
     if (dots[0]) {
       sum.add_term(apply(plain, {*dots[0], s[1]}));
@@ -216,33 +219,38 @@ struct ConvPrimitive {
     }
     return sum.take();
   }
+  /// With a sum or an activation that reads its result; see fused.hpp.
+  template <KernelScalar T>
+  std::shared_ptr<const Primitive<T>> with_epilogue(const Primitive<T>& reader,
+                                                    std::size_t input) const;
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int i, int what) { return i < 2 && what == 1 - i; }
   friend bool operator==(const ConvPrimitive&, const ConvPrimitive&) = default;
 
  private:
   template <class V>
   V forward(const V& x, const V& w) const {
-    return apply(ConvPrimitive{ConvDirection::forward, g, false}, {x, w});
+    return apply(ConvPrimitive{{}, ConvDirection::forward, g, false}, {x, w});
   }
 };
 
 /// A convolution with its kernel chosen. Its weights can be packed ahead; the packed form is passed
 /// over where another instruction set is in use by then.
 template <KernelScalar T>
-class FENESTRA_API PreparedConv {
+class FENESTRA_API PreparedConv final : public TensorKernel<T> {
  public:
   explicit PreparedConv(const ConvPrimitive& conv, const ConvEpilogue& epilogue = {});
 
-  std::string_view kernel_name() const { return kernel_->name; }
-  graph::Packing packing() const { return {1, packed_elements_ * sizeof(T)}; }
-  void pack(const T* w, T* packed) const;
-  /// `packed` may be null.
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection>,
-           T* out,
-           const SelectionBuffer&,
-           void*,
-           const T* packed) const;
+  std::string_view name() const override { return kernel_->name; }
+  graph::Packing packing() const override { return {1, packed_elements_ * sizeof(T)}; }
+  void pack_elements(const T* w, T* packed) const override;
+  void compute(std::span<const Tensor<T>> in,
+               std::span<const Selection>,
+               T* out,
+               const SelectionBuffer&,
+               void*,
+               const T* packed) const override;
 
  private:
   bool is_packed_here() const;
@@ -255,12 +263,6 @@ class FENESTRA_API PreparedConv {
 };
 extern template class PreparedConv<float>;
 extern template class PreparedConv<double>;
-
-/// The convolution with a sum or an activation that reads its result; see fused.hpp.
-template <KernelScalar T>
-std::shared_ptr<const Primitive<T>> take_in(const ConvPrimitive& conv,
-                                            const Primitive<T>& reader,
-                                            std::size_t input);
 
 /// Not where it sums over them. Kernels pack the weights in every call: a piece has twice as many
 /// cells of activations as of weights, and enough cells to fill their tiles.
@@ -296,10 +298,11 @@ template <AnyValue V>
 constexpr V conv_values(const V& x, const V& w, const V* b, const ConvOptions& options) {
   if (b == nullptr) {
     const ConvGeometry g = conv_geometry(x.shape(), w.shape(), std::nullopt, options);
-    return apply(ConvPrimitive{ConvDirection::forward, g, false}, {x, w});
+    return apply(ConvPrimitive{{}, ConvDirection::forward, g, false}, {x, w});
   }
   const ConvGeometry g = conv_geometry(x.shape(), w.shape(), b->shape(), options);
-  return apply(ConvPrimitive{ConvDirection::forward, detail::without_bias(g), true}, {x, w, *b});
+  return apply(ConvPrimitive{{}, ConvDirection::forward, detail::without_bias(g), true},
+               {x, w, *b});
 }
 
 }  // namespace generic
@@ -309,7 +312,7 @@ template <AnyValue V>
 constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g) {
   require_shape("conv_input_grad", "y_bar", y_bar, g.y_shape());
   require_shape("conv_input_grad", "w", w, g.w_shape());
-  return apply(ConvPrimitive{ConvDirection::input_grad, detail::without_bias(g), false},
+  return apply(ConvPrimitive{{}, ConvDirection::input_grad, detail::without_bias(g), false},
                {y_bar, w});
 }
 
@@ -318,7 +321,7 @@ template <AnyValue V>
 constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g) {
   require_shape("conv_weight_grad", "x", x, g.x_shape());
   require_shape("conv_weight_grad", "y_bar", y_bar, g.y_shape());
-  return apply(ConvPrimitive{ConvDirection::weight_grad, detail::without_bias(g), false},
+  return apply(ConvPrimitive{{}, ConvDirection::weight_grad, detail::without_bias(g), false},
                {x, y_bar});
 }
 

@@ -126,19 +126,19 @@ bool PreparedConv<T>::is_packed_here() const {
 }
 
 template <KernelScalar T>
-void PreparedConv<T>::pack(const T* w, T* packed) const {
+void PreparedConv<T>::pack_elements(const T* w, T* packed) const {
   if (is_packed_here()) {
     kernel_->pack({conv_.direction, for_kernels(conv_.g)}, {.rhs = w, .out = packed});
   }
 }
 
 template <KernelScalar T>
-void PreparedConv<T>::run(std::span<const Tensor<T>> in,
-                          std::span<const Selection>,
-                          T* out,
-                          const SelectionBuffer&,
-                          void*,
-                          const T* packed) const {
+void PreparedConv<T>::compute(std::span<const Tensor<T>> in,
+                              std::span<const Selection>,
+                              T* out,
+                              const SelectionBuffer&,
+                              void*,
+                              const T* packed) const {
   if (is_done(conv_.direction, conv_.g, out)) {
     return;
   }
@@ -178,11 +178,13 @@ std::vector<KernelChoice> conv_kernels(const ConvGeometry& g) {
   const char* sparse = refuse_sparse(seen);
   const auto list = [&](const auto& candidates, ConvDirection direction) {
     kernels::for_each_candidate(
-        candidates, {direction, seen}, [&](std::string_view name, const char* refusal) {
-          refusal = sparse != nullptr && name != candidates.back().name ? sparse : refusal;
+        candidates, {direction, seen}, [&](const auto& candidate, const char* refusal) {
+          const bool dense = sparse == nullptr || candidate.name == candidates.back().name;
+          refusal = dense ? refusal : sparse;
           choices.push_back({std::string(ConvPrimitive::direction_name(direction)),
-                             std::string(name),
-                             refusal != nullptr ? refusal : ""});
+                             std::string(candidate.name),
+                             refusal != nullptr ? refusal : "",
+                             dense && candidate.can_run({direction, seen})});
         });
   };
   for (const ConvDirection direction :

@@ -40,30 +40,28 @@ std::shared_ptr<const Primitive<T>> fuse(FusedConvPrimitive fused,
 }  // namespace
 
 template <KernelScalar T>
-std::shared_ptr<const Primitive<T>> take_in(const FusedConvPrimitive& conv,
-                                            const Primitive<T>& reader,
-                                            std::size_t input) {
-  return fuse(conv, reader, input);
+std::shared_ptr<const Primitive<T>> FusedConvPrimitive::with_epilogue(const Primitive<T>& reader,
+                                                                      std::size_t input) const {
+  return fuse(*this, reader, input);
 }
 
 template <KernelScalar T>
-std::shared_ptr<const Primitive<T>> take_in(const ConvPrimitive& conv,
-                                            const Primitive<T>& reader,
-                                            std::size_t input) {
+std::shared_ptr<const Primitive<T>> ConvPrimitive::with_epilogue(const Primitive<T>& reader,
+                                                                 std::size_t input) const {
   // Other directions store cells out of order, where nothing is complete before all is.
-  if (conv.direction != ConvDirection::forward) {
+  if (direction != ConvDirection::forward) {
     return nullptr;
   }
-  return fuse({conv.g, conv.has_bias, {}, std::string(conv.display_name())}, reader, input);
+  return fuse(FusedConvPrimitive{{}, g, has_bias, {}, std::string(display_name())}, reader, input);
 }
 
-#define FENESTRA_INSTANTIATE_TAKE_IN(P, T) \
-  template std::shared_ptr<const Primitive<T>> take_in(const P&, const Primitive<T>&, std::size_t)
-
-FENESTRA_INSTANTIATE_TAKE_IN(ConvPrimitive, float);
-FENESTRA_INSTANTIATE_TAKE_IN(ConvPrimitive, double);
-FENESTRA_INSTANTIATE_TAKE_IN(FusedConvPrimitive, float);
-FENESTRA_INSTANTIATE_TAKE_IN(FusedConvPrimitive, double);
-#undef FENESTRA_INSTANTIATE_TAKE_IN
+template std::shared_ptr<const Primitive<float>> ConvPrimitive::with_epilogue(
+    const Primitive<float>&, std::size_t) const;
+template std::shared_ptr<const Primitive<double>> ConvPrimitive::with_epilogue(
+    const Primitive<double>&, std::size_t) const;
+template std::shared_ptr<const Primitive<float>> FusedConvPrimitive::with_epilogue(
+    const Primitive<float>&, std::size_t) const;
+template std::shared_ptr<const Primitive<double>> FusedConvPrimitive::with_epilogue(
+    const Primitive<double>&, std::size_t) const;
 
 }  // namespace fenestra

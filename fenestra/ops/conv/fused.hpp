@@ -18,30 +18,34 @@
 namespace fenestra {
 
 /// Of x, w, the bias where the convolution has one, and the residual where the epilogue has a sum.
-struct FusedConvPrimitive {
+struct FusedConvPrimitive : PrimitiveBase<FusedConvPrimitive> {
   static constexpr std::string_view name = "fused_conv";
   ConvGeometry g;
   bool has_bias = false;
   ConvEpilogue epilogue;
   std::string title;  ///< "conv+add+relu", for people
 
-  ConvPrimitive conv() const { return {ConvDirection::forward, g, has_bias}; }
+  ConvPrimitive conv() const { return {{}, ConvDirection::forward, g, has_bias}; }
 
   std::string_view display_name() const { return title; }
   Shape result_shape(const Shape&) const { return conv().shape(); }
   std::string attributes() const {
     const std::string more =
-        epilogue.activation ? UnaryPrimitive{*epilogue.activation}.attributes() : "";
+        epilogue.activation ? UnaryPrimitive{{}, *epilogue.activation}.attributes() : "";
     return conv().attributes() + (more.empty() ? "" : ", " + more);
   }
   template <KernelScalar T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
-    prepare<T>().run(in, data, out, {}, nullptr, nullptr);
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
+    PreparedConv<T>(conv(), epilogue).compute(in, data, out, {}, nullptr, nullptr);
   }
   template <KernelScalar T>
-  PreparedConv<T> prepare() const {
-    return PreparedConv<T>(conv(), epilogue);
+  std::unique_ptr<const graph::Kernel> prepare() const {
+    return std::unique_ptr<const graph::Kernel>(new PreparedConv<T>(conv(), epilogue));
   }
+  std::string layout() const { return conv().layout(); }
   Index multiply_adds() const { return conv().multiply_adds(); }
   std::optional<Split> split(std::span<const Shape> in) const {
     std::optional<Split> split = conv().split(in);
@@ -51,7 +55,7 @@ struct FusedConvPrimitive {
     return split;
   }
   FusedConvPrimitive piece(Index count) const {
-    return {conv().piece(count).g, has_bias, epilogue, title};
+    return {{}, conv().piece(count).g, has_bias, epilogue, title};
   }
 
   // Programs are differentiated before they are fused, so that derivatives read what they need; of
@@ -81,6 +85,9 @@ struct FusedConvPrimitive {
     const std::optional<V> z_dot = sum.take();
     return z_dot ? times_slope(s, *z_dot) : std::nullopt;
   }
+  template <KernelScalar T>
+  std::shared_ptr<const Primitive<T>> with_epilogue(const Primitive<T>& reader,
+                                                    std::size_t input) const;
   static constexpr bool needs(int, int) { return true; }
   friend bool operator==(const FusedConvPrimitive&, const FusedConvPrimitive&) = default;
 
@@ -100,13 +107,8 @@ struct FusedConvPrimitive {
     Saved<V> of_activation;
     of_activation.in.emplace_back(std::move(z));
     of_activation.y = s.y;
-    return UnaryPrimitive{*epilogue.activation}.times_slope(of_activation, u);
+    return UnaryPrimitive{{}, *epilogue.activation}.times_slope(of_activation, u);
   }
 };
-
-template <KernelScalar T>
-std::shared_ptr<const Primitive<T>> take_in(const FusedConvPrimitive& conv,
-                                            const Primitive<T>& reader,
-                                            std::size_t input);
 
 }  // namespace fenestra

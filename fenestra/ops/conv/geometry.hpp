@@ -254,11 +254,7 @@ inline std::string to_string(const ConvGeometry& g) {
 inline ConvGeometry parse_conv(Problem problem) {
   const Shape x = problem.shape("x");
   const Shape w = problem.shape("w");
-  ConvOptions options{.stride = problem.per_axis("stride", 1),
-                      .padding = problem.padding("padding"),
-                      .dilation = problem.per_axis("dilation", 1),
-                      .groups = problem.integer("groups", 1),
-                      .layout = problem.layout()};
+  const auto options = problem.options<ConvOptions>();
   std::optional<Shape> b;
   if (problem.flag("bias", false)) {
     const auto weight = split_weight(w, options.layout);

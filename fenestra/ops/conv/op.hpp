@@ -34,6 +34,7 @@ struct RandomGroups {
 
 struct Conv {
   using Geometry = ConvGeometry;
+  using Options = ConvOptions;
   static constexpr std::string_view name = "conv";
   static constexpr std::string_view summary =
       "convolution (cross-correlation): y = b + sum of x * w over each window";
@@ -142,7 +143,7 @@ struct Conv {
   template <class V>
   static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
     const bool biased = g.has_bias;
-    const ConvPrimitive primitive{ConvDirection::forward, detail::without_bias(g), biased};
+    const ConvPrimitive primitive{{}, ConvDirection::forward, detail::without_bias(g), biased};
     return biased ? apply(primitive, {in[0], in[1], in[2]}) : apply(primitive, {in[0], in[1]});
   }
 

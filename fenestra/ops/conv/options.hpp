@@ -14,6 +14,16 @@ struct ConvOptions {
   Layout layout = Layout::channels_first;
 
   friend constexpr bool operator==(const ConvOptions&, const ConvOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = ConvOptions;
+    field("stride", &O::stride, {.help = help::kStride});
+    field("padding", &O::padding, {.help = help::kPadding});
+    field("dilation", &O::dilation, {.help = help::kDilation});
+    field("groups", &O::groups, {.help = help::kGroups});
+    layout_field<O>(field);
+  }
 };
 
 }  // namespace fenestra

@@ -8,15 +8,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<ConvOptions> {
-  static constexpr std::tuple list{field("stride", &ConvOptions::stride),
-                                   field("padding", &ConvOptions::padding),
-                                   field("dilation", &ConvOptions::dilation),
-                                   field("groups", &ConvOptions::groups),
-                                   field("layout", &ConvOptions::layout).by_keyword()};
-};
-
 namespace signature {
 
 /// `weight` must have the axes that a name such as conv2d promises.

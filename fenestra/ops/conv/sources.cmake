@@ -3,12 +3,19 @@ set(operator_sources
     candidates.cpp
     evaluate.cpp
     fused.cpp
+    kernels/dense.cpp
+    kernels/dense_choice.cpp
+    kernels/dense_tiles.cpp
     kernels/depthwise.cpp
     kernels/depthwise_tiles.cpp
     kernels/direct.cpp
     kernels/direct_tiles.cpp
     kernels/gemm.cpp
     kernels/gemm_blocked.cpp
+    kernels/outer.cpp
+    kernels/outer_tiles.cpp
+    kernels/planes.cpp
+    kernels/planes_tiles.cpp
     kernels/winograd.cpp
     kernels/winograd_tiles.cpp
     kernels/winograd_weights.cpp
@@ -18,9 +25,12 @@ set(operator_tests
     test.cpp
     kernels/candidates_test.cpp
     kernels/bits_test.cpp
+    kernels/dense_test.cpp
     kernels/depthwise_test.cpp
     kernels/direct_test.cpp
+    kernels/outer_test.cpp
     kernels/packed_test.cpp
+    kernels/planes_test.cpp
     kernels/winograd_test.cpp
     kernels/winograd_law_test.cpp)
 if(TARGET DNNL::dnnl)

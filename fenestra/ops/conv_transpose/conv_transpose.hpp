@@ -17,10 +17,10 @@ constexpr V conv_transpose_values(const V& x,
                                   const ConvTransposeOptions& options) {
   if (b == nullptr) {
     const auto g = conv_transpose_geometry(x.shape(), w.shape(), std::nullopt, options);
-    return apply(ConvPrimitive{ConvDirection::input_grad, g.conv, false}, {x, w});
+    return apply(ConvPrimitive{{}, ConvDirection::input_grad, g.conv, false}, {x, w});
   }
   const auto g = conv_transpose_geometry(x.shape(), w.shape(), b->shape(), options);
-  return apply(ConvPrimitive{ConvDirection::input_grad, detail::without_bias(g.conv), true},
+  return apply(ConvPrimitive{{}, ConvDirection::input_grad, detail::without_bias(g.conv), true},
                {x, w, *b});
 }
 

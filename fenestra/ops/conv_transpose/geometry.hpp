@@ -172,13 +172,7 @@ inline std::string to_string(const ConvTransposeGeometry& g) {
 inline ConvTransposeGeometry parse_conv_transpose(Problem problem) {
   const Shape x = problem.shape("x");
   const Shape w = problem.shape("w");
-  ConvTransposeOptions options{.stride = problem.per_axis("stride", 1),
-                               .padding = problem.padding("padding"),
-                               .dilation = problem.per_axis("dilation", 1),
-                               .output_padding = problem.per_axis("output_padding", 0),
-                               .output_size = problem.per_axis("output_size", {}),
-                               .groups = problem.integer("groups", 1),
-                               .layout = problem.layout()};
+  const auto options = problem.options<ConvTransposeOptions>();
   std::optional<Shape> b;
   if (problem.flag("bias", false)) {
     const auto weight = split_weight(w, options.layout);
@@ -187,7 +181,5 @@ inline ConvTransposeGeometry parse_conv_transpose(Problem problem) {
   problem.finish("conv_transpose");
   return conv_transpose_geometry(x, w, b, options);
 }
-
-constexpr std::size_t hash_value(const ConvTransposeGeometry& g) { return hash_value(g.conv); }
 
 }  // namespace fenestra

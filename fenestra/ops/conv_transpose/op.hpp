@@ -8,12 +8,14 @@
 #include <fenestra/ops/random_options.hpp>
 #include <fenestra/spec/describe.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace fenestra {
 
 struct ConvTranspose {
   using Geometry = ConvTransposeGeometry;
+  using Options = ConvTransposeOptions;
   static constexpr std::string_view name = "conv_transpose";
   static constexpr std::string_view summary =
       "transposed convolution: the input gradient of a convolution";
@@ -81,8 +83,18 @@ struct ConvTranspose {
   static Index groups(const Geometry& g) { return g.conv.groups; }
   static Geometry one_group(const Geometry& g) { return {Conv::one_group(g.conv)}; }
   static Windows windows(const Geometry& g) { return g.conv.windows; }
+  /// Its value is the convolution's input gradient, and the other way round.
   static std::vector<KernelChoice> kernels(const Geometry& g) {
-    return conv_kernels(detail::without_bias(g.conv));
+    std::vector<KernelChoice> choices = conv_kernels(detail::without_bias(g.conv));
+    for (KernelChoice& choice : choices) {
+      choice.direction = choice.direction == "forward"      ? "input_grad"
+                         : choice.direction == "input_grad" ? "forward"
+                                                            : choice.direction;
+    }
+    std::stable_partition(choices.begin(), choices.end(), [](const KernelChoice& choice) {
+      return choice.direction == "forward";
+    });
+    return choices;
   }
   template <Field T>
   static std::optional<std::vector<Tensor<T>>> transformed(std::string_view kernel,
@@ -164,7 +176,8 @@ struct ConvTranspose {
   template <class V>
   static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
     const bool biased = g.conv.has_bias;
-    const ConvPrimitive primitive{ConvDirection::input_grad, detail::without_bias(g.conv), biased};
+    const ConvPrimitive primitive{
+        {}, ConvDirection::input_grad, detail::without_bias(g.conv), biased};
     return biased ? apply(primitive, {in[0], in[1], in[2]}) : apply(primitive, {in[0], in[1]});
   }
 

@@ -17,6 +17,24 @@ struct ConvTransposeOptions {
 
   friend constexpr bool operator==(const ConvTransposeOptions&,
                                    const ConvTransposeOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = ConvTransposeOptions;
+    field("stride", &O::stride, {.help = help::kStride});
+    field("padding", &O::padding, {.help = help::kPadding});
+    field("dilation", &O::dilation, {.help = help::kDilation, .place = Place::last});
+    field("output_padding",
+          &O::output_padding,
+          {.help = "cells that the output gets at its high edge"});
+    field("output_size",
+          &O::output_size,
+          {.help = help::kOutputSize,
+           .otherwise = "what the windows cover",
+           .place = Place::by_keyword});
+    field("groups", &O::groups, {.help = help::kGroups});
+    layout_field<O>(field);
+  }
 };
 
 }  // namespace fenestra

@@ -6,18 +6,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<ConvTransposeOptions> {
-  using O = ConvTransposeOptions;
-  static constexpr std::tuple list{field("stride", &O::stride),
-                                   field("padding", &O::padding),
-                                   field("output_padding", &O::output_padding),
-                                   field("groups", &O::groups),
-                                   field("dilation", &O::dilation),
-                                   field("output_size", &O::output_size).by_keyword(),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 struct ConvTransposeSignature {
   template <class D>
   static void declare(D& declarer) {

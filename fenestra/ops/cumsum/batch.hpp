@@ -6,9 +6,9 @@
 
 namespace fenestra {
 
-template <AnyValue V>
-Applied<V> apply_batched(const CumsumPrimitive& p, const BatchCall<V>& call) {
-  return {cumsum(call.stacked(0), p.axis + 1, p.reverse), {}};
+template <class V>
+Applied<V> CumsumPrimitive::batched(const BatchCall<V>& call) const {
+  return {cumsum(call.stacked(0), axis + 1, reverse), {}};
 }
 
 }  // namespace fenestra

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/cumsum/call.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 #include <fenestra/tensor/split.hpp>
@@ -18,7 +18,7 @@ namespace fenestra {
 template <KernelScalar T>
 FENESTRA_API void cumsum_kernel(const T* x, T* out, const AxisView& view, bool reverse);
 
-struct CumsumPrimitive {
+struct CumsumPrimitive : PrimitiveBase<CumsumPrimitive> {
   static constexpr std::string_view name = "cumsum";
   Shape x;
   int axis = 0;
@@ -26,7 +26,10 @@ struct CumsumPrimitive {
 
   constexpr Shape result_shape(const Shape&) const { return x; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     const AxisView view = axis_view(x, axis);
     if constexpr (KernelScalar<T>) {
       cumsum_kernel(in[0].data(), out, view, reverse);
@@ -45,18 +48,20 @@ struct CumsumPrimitive {
     }
   }
   std::optional<Split> split(std::span<const Shape>) const { return split_all(1, axis != 0); }
-  CumsumPrimitive piece(Index count) const { return {with_samples(x, count), axis, reverse}; }
+  CumsumPrimitive piece(Index count) const { return {{}, with_samples(x, count), axis, reverse}; }
   std::string attributes() const {
     return "axis=" + std::to_string(axis) + (reverse ? " reverse" : "");
   }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(CumsumPrimitive{x, axis, !reverse}, y_bar);
+    return apply(CumsumPrimitive{{}, x, axis, !reverse}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
     return apply(*this, *dots[0]);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const CumsumPrimitive&, const CumsumPrimitive&) = default;
 };
@@ -65,7 +70,8 @@ inline namespace generic {
 
 template <AnyValue V>
 constexpr V cumsum(const V& x, int axis, bool reverse = false) {
-  return apply(CumsumPrimitive{x.shape(), resolved_axis("cumsum", x.shape(), axis), reverse}, x);
+  return apply(CumsumPrimitive{{}, x.shape(), resolved_axis("cumsum", x.shape(), axis), reverse},
+               x);
 }
 
 }  // namespace generic

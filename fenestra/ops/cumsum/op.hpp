@@ -6,7 +6,6 @@
 #include <fenestra/ops/random_shape.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +23,6 @@ struct CumsumGeometry {
 inline std::string to_string(const CumsumGeometry& g) {
   return "x=" + problem_text(g.x) + " axis=" + std::to_string(g.axis) +
          (g.reverse ? " reverse=true" : "");
-}
-
-inline std::size_t hash_value(const CumsumGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
 }
 
 struct Cumsum : EngineOperator<Cumsum> {

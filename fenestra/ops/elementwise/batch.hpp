@@ -9,28 +9,28 @@
 
 namespace fenestra {
 
-template <AnyValue V>
-Applied<V> apply_batched(const UnaryPrimitive& p, const BatchCall<V>& call) {
-  return {apply(p, call.stacked(0)), {}};
+template <class V>
+Applied<V> UnaryPrimitive::batched(const BatchCall<V>& items) const {
+  return {apply(*this, items.stacked(0)), {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const GatePrimitive& p, const BatchCall<V>& call) {
-  return {apply(p, {call.stacked(0), call.stacked(1)}), {}};
+template <class V>
+Applied<V> GatePrimitive::batched(const BatchCall<V>& items) const {
+  return {apply(*this, {items.stacked(0), items.stacked(1)}), {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const BinaryPrimitive& p, const BatchCall<V>& call) {
-  const int rank = p.shape.rank();
-  return {broadcast_to(binary(p.f, call.aligned(0, rank), call.aligned(1, rank)),
-                       with_front(call.count, p.shape)),
+template <class V>
+Applied<V> BinaryPrimitive::batched(const BatchCall<V>& call) const {
+  const int rank = shape.rank();
+  return {broadcast_to(binary(f, call.aligned(0, rank), call.aligned(1, rank)),
+                       with_front(call.count, shape)),
           {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const WinnerGatePrimitive& p, const BatchCall<V>& call) {
+template <class V>
+Applied<V> WinnerGatePrimitive::batched(const BatchCall<V>& call) const {
   const int rank = call.in[0].shape().rank();
-  return {apply(p, {call.stacked(0), call.aligned(1, rank), call.aligned(2, rank)}), {}};
+  return {apply(*this, {call.stacked(0), call.aligned(1, rank), call.aligned(2, rank)}), {}};
 }
 
 namespace detail {
@@ -49,21 +49,21 @@ inline Shape padded_front(Index count, const Shape& shape, int rank) {
 
 }  // namespace detail
 
-template <AnyValue V>
-Applied<V> apply_batched(const SumToPrimitive& p, const BatchCall<V>& call) {
-  const V sum = sum_to(call.stacked(0), detail::padded_front(call.count, p.to, p.from.rank()));
-  return {reshape(sum, with_front(call.count, p.to)), {}};
+template <class V>
+Applied<V> SumToPrimitive::batched(const BatchCall<V>& call) const {
+  const V sum = sum_to(call.stacked(0), detail::padded_front(call.count, to, from.rank()));
+  return {reshape(sum, with_front(call.count, to)), {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const BroadcastToPrimitive& p, const BatchCall<V>& call) {
-  const V aligned = reshape(call.stacked(0), detail::padded_front(call.count, p.from, p.to.rank()));
-  return {broadcast_to(aligned, with_front(call.count, p.to)), {}};
+template <class V>
+Applied<V> BroadcastToPrimitive::batched(const BatchCall<V>& call) const {
+  const V aligned = reshape(call.stacked(0), detail::padded_front(call.count, from, to.rank()));
+  return {broadcast_to(aligned, with_front(call.count, to)), {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const ReshapePrimitive& p, const BatchCall<V>& call) {
-  return {reshape(call.stacked(0), with_front(call.count, p.to)), {}};
+template <class V>
+Applied<V> ReshapePrimitive::batched(const BatchCall<V>& call) const {
+  return {reshape(call.stacked(0), with_front(call.count, to)), {}};
 }
 
 }  // namespace fenestra

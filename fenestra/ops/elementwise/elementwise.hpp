@@ -5,7 +5,7 @@
 // of relu, clip and their like; `winner_gate` of min and max, whose ties go to the first argument.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/call.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
@@ -56,13 +56,16 @@ constexpr V divide_by_count(const V& x, Index n) {
 // --- Primitives ------------------------------
 
 /// u * [x inside], see GateCall. Linear in u; constant in x almost everywhere.
-struct GatePrimitive {
+struct GatePrimitive : PrimitiveBase<GatePrimitive> {
   static constexpr std::string_view name = "gate";
   GateCall call;
 
   constexpr Shape result_shape(const Shape& u) const { return u; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     evaluate_gate(call, in[0], in[1], out);
   }
   static constexpr bool may_overwrite(int) { return true; }
@@ -86,11 +89,13 @@ struct GatePrimitive {
     }
     return gate(call, *dots[0], saved[1]);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int i, int what) { return i == 0 && what == 1; }
   friend bool operator==(const GatePrimitive&, const GatePrimitive&) = default;
 };
 
-struct UnaryPrimitive {
+struct UnaryPrimitive : PrimitiveBase<UnaryPrimitive> {
   static constexpr std::string_view name = "unary";
   UnaryCall call;
 
@@ -98,7 +103,10 @@ struct UnaryPrimitive {
 
   constexpr Shape result_shape(const Shape& x) const { return x; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     evaluate_unary(call, in[0], out);
   }
   static constexpr bool may_overwrite(int) { return true; }
@@ -178,6 +186,8 @@ struct UnaryPrimitive {
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
     return times_slope(saved, *dots[0]);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   bool needs(int, int what) const {
     if (is_flat(call.f)) {
       return false;
@@ -221,14 +231,17 @@ struct UnaryPrimitive {
 };
 
 /// u where the chosen argument of a minimum or maximum won, 0 elsewhere. Linear in u.
-struct WinnerGatePrimitive {
+struct WinnerGatePrimitive : PrimitiveBase<WinnerGatePrimitive> {
   static constexpr std::string_view name = "winner_gate";
   BinaryFunction f = BinaryFunction::max;
   bool first = true;
 
   constexpr Shape result_shape(const Shape& u) const { return u; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     const auto& [u, a, b] = std::tie(in[0], in[1], in[2]);
     const BroadcastLoop<2> loop(u.shape(), {a.shape(), b.shape()});
     const Index n = u.size() == 0 ? 0 : loop.inner();
@@ -265,13 +278,15 @@ struct WinnerGatePrimitive {
     }
     return apply(*this, {*dots[0], saved[1], saved[2]});
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int i, int what) {
     return what == 1 || what == 2 || (i != 0 && what == i);
   }
   friend bool operator==(const WinnerGatePrimitive&, const WinnerGatePrimitive&) = default;
 };
 
-struct BinaryPrimitive {
+struct BinaryPrimitive : PrimitiveBase<BinaryPrimitive> {
   static constexpr std::string_view name = "binary";
   BinaryFunction f = BinaryFunction::add;
   Shape a;
@@ -282,7 +297,10 @@ struct BinaryPrimitive {
 
   constexpr Shape result_shape(const Shape&) const { return shape; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     evaluate_binary(f, in[0], in[1], shape, out);
   }
   bool may_overwrite(int i) const { return (i == 0 ? a : b) == shape; }
@@ -291,13 +309,13 @@ struct BinaryPrimitive {
     const auto cut = [&](const Shape& of) {
       return of.rank() == shape.rank() && of[0] == shape[0] ? with_samples(of, count) : of;
     };
-    return {f, cut(a), cut(b), cut(shape)};
+    return {{}, f, cut(a), cut(b), cut(shape)};
   }
   std::optional<TileOf<BinaryPrimitive>> tile(std::span<const Shape>, const Box& box) const {
     const Box left = broadcast_box(a, shape, box);
     const Box right = broadcast_box(b, shape, box);
     return TileOf<BinaryPrimitive>{
-        box, {left, right}, {f, left.shape(), right.shape(), box.shape()}};
+        box, {left, right}, {{}, f, left.shape(), right.shape(), box.shape()}};
   }
   /// u times the partial derivative by argument i, in the broadcast shape; not of flat functions.
   /// `u` may itself be of an argument's shape.
@@ -314,7 +332,7 @@ struct BinaryPrimitive {
                      : mul(u, mul(*s.y, log(s[0])));
       case BinaryFunction::min:
       case BinaryFunction::max:
-        return apply(WinnerGatePrimitive{f, first}, {broadcast_to(u, shape), s[0], s[1]});
+        return apply(WinnerGatePrimitive{{}, f, first}, {broadcast_to(u, shape), s[0], s[1]});
       case BinaryFunction::mod: return first ? u : neg(mul(u, floor_divide(s[0], s[1])));
       default: break;
     }
@@ -338,6 +356,8 @@ struct BinaryPrimitive {
     }
     return sum.take();
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   bool needs(int i, int what) const {
     switch (f) {
       case BinaryFunction::add:
@@ -356,20 +376,20 @@ struct BinaryPrimitive {
 
 template <AnyValue V>
 constexpr V gate(const GateCall& call, const V& u, const V& x) {
-  return apply(GatePrimitive{call}, {u, x});
+  return apply(GatePrimitive{{}, call}, {u, x});
 }
 
 inline namespace generic {
 
 template <AnyValue V>
 constexpr V unary(const UnaryCall& call, const V& x) {
-  return apply(UnaryPrimitive{call}, x);
+  return apply(UnaryPrimitive{{}, call}, x);
 }
 
 template <AnyValue V>
 constexpr V binary_values(BinaryFunction f, const V& a, const V& b) {
   const Shape shape = broadcast_shape(function_name(f), a.shape(), b.shape());
-  return apply(BinaryPrimitive{f, a.shape(), b.shape(), shape}, {a, b});
+  return apply(BinaryPrimitive{{}, f, a.shape(), b.shape(), shape}, {a, b});
 }
 
 }  // namespace generic

@@ -25,7 +25,7 @@ class ElementwiseKernelOf : public graph::ElementwiseKernel {
   }
   void run(const graph::Call& call) const final {
     const std::span<const Tensor<T>> in(static_cast<const Tensor<T>*>(call.in), call.count);
-    primitive_.template run<T>(in, call.data, static_cast<T*>(call.out));
+    primitive_.template run<T>(in, call.data, static_cast<T*>(call.out), call.workspace);
   }
 
  protected:

@@ -9,7 +9,6 @@
 #include <fenestra/spec/problem.hpp>
 
 #include <array>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,10 +79,6 @@ inline std::string to_string(const ElementwiseGeometry& g) {
     text += " " + std::string(keys[i]) + "=" + problem_text(constants[i]);
   }
   return text;
-}
-
-inline std::size_t hash_value(const ElementwiseGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
 }
 
 struct Elementwise : EngineOperator<Elementwise> {

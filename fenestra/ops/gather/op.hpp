@@ -6,7 +6,6 @@
 #include <fenestra/ops/random_shape.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +15,6 @@ namespace fenestra {
 inline std::string to_string(const GatherGeometry& g) {
   return "x=" + problem_text(g.x) + " indices=" + problem_text(g.indices) +
          " axis=" + std::to_string(g.axis) + (g.slices ? " slices=true" : "");
-}
-
-inline std::size_t hash_value(const GatherGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
 }
 
 struct Gather : EngineOperator<Gather> {

@@ -97,6 +97,7 @@ struct GatherCells {
   Index count = 0;  ///< of items; 0: no batch
 
   Shape result_shape() const { return count == 0 ? g.y_shape() : with_front(count, g.y_shape()); }
+  static std::size_t scratch_bytes() { return 0; }
   void run(const Selection& indices, Index* out, void*) const {
     write_cells(g, std::max<Index>(count, 1), indices.indices().data(), out);
   }

@@ -33,28 +33,29 @@ inline Shape require_labels_of_items(const Shape& x, Index count, const Shape& l
 
 }  // namespace detail
 
-template <AnyValue V>
-Applied<V> apply_batched(const CrossEntropyPrimitive& p, const BatchCall<V>& call) {
+template <class V>
+Applied<V> CrossEntropyPrimitive::batched(const BatchCall<V>& call) const {
   if (call.data[0].count == 0) {
-    return apply_item_by_item(p, call);  // the same labels for different logits
+    return apply_item_by_item(*this, call);  // the same labels for different logits
   }
-  const Shape folded = detail::folded_logits(p.x, call.count);
-  const V loss = apply(
-      CrossEntropyPrimitive{folded}, {reshape(call.stacked(0), folded)}, {call.data[0].indices});
-  return {reshape(loss, with_front(call.count, detail::without_classes(p.x))), {}};
+  const Shape folded = detail::folded_logits(x, call.count);
+  const V loss = apply(CrossEntropyPrimitive{{}, folded},
+                       {reshape(call.stacked(0), folded)},
+                       {call.data[0].indices});
+  return {reshape(loss, with_front(call.count, detail::without_classes(x))), {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const CrossEntropyGradPrimitive& p, const BatchCall<V>& call) {
+template <class V>
+Applied<V> CrossEntropyGradPrimitive::batched(const BatchCall<V>& call) const {
   if (call.data[0].count == 0) {
-    return apply_item_by_item(p, call);
+    return apply_item_by_item(*this, call);
   }
-  const Shape folded = detail::folded_logits(p.x, call.count);
+  const Shape folded = detail::folded_logits(x, call.count);
   const V x_bar = apply(
-      CrossEntropyGradPrimitive{folded},
+      CrossEntropyGradPrimitive{{}, folded},
       {reshape(call.stacked(0), folded), reshape(call.stacked(1), detail::without_classes(folded))},
       {call.data[0].indices});
-  return {reshape(x_bar, with_front(call.count, p.x)), {}};
+  return {reshape(x_bar, with_front(call.count, x)), {}};
 }
 
 }  // namespace fenestra

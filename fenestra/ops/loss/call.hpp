@@ -4,15 +4,28 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/value.hpp>
+#include <fenestra/spec/options.hpp>
+
+#include <array>
+#include <string_view>
 
 namespace fenestra {
 
 enum class Reduction { none, sum, mean };
+template <>
+inline constexpr std::array<std::string_view, 3> enum_names<Reduction> = {"none", "sum", "mean"};
 
 struct LossOptions {
   Reduction reduction = Reduction::mean;
 
   friend constexpr bool operator==(const LossOptions&, const LossOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    field("reduction",
+          &LossOptions::reduction,
+          {.help = "what becomes of the losses of the samples", .always_printed = true});
+  }
 };
 
 /// -log softmax(x)[label] for logits (N, C, ...) and labels (N, ...), or (C,) and one label. The

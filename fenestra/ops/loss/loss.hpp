@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/engine/composed.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/loss/call.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>
@@ -55,7 +56,7 @@ constexpr Shape without_classes(const Shape& x) {
 }  // namespace detail
 
 /// u * (softmax(x) - onehot(label)): the gradient of cross entropy, u one value per line.
-struct CrossEntropyGradPrimitive {
+struct CrossEntropyGradPrimitive : PrimitiveBase<CrossEntropyGradPrimitive> {
   static constexpr std::string_view name = "cross_entropy_grad";
   Shape x;
 
@@ -68,7 +69,10 @@ struct CrossEntropyGradPrimitive {
   }
   constexpr Shape result_shape(const Shape&) const { return x; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
     if constexpr (KernelScalar<T>) {
       cross_entropy_grad_kernel(in[0].data(),
                                 in[1].data(),
@@ -87,13 +91,15 @@ struct CrossEntropyGradPrimitive {
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
     return composed_jvp(*this, saved, dots);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int what) { return what != kOutput; }
   friend bool operator==(const CrossEntropyGradPrimitive&,
                          const CrossEntropyGradPrimitive&) = default;
 };
 
 /// logsumexp(x) - x[label] for each line of classes.
-struct CrossEntropyPrimitive {
+struct CrossEntropyPrimitive : PrimitiveBase<CrossEntropyPrimitive> {
   static constexpr std::string_view name = "cross_entropy";
   Shape x;
 
@@ -105,7 +111,10 @@ struct CrossEntropyPrimitive {
   }
   constexpr Shape result_shape(const Shape&) const { return detail::without_classes(x); }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
     if constexpr (KernelScalar<T>) {
       cross_entropy_kernel(
           in[0].data(), data[0].indices().data(), out, axis_view(x, detail::class_axis(x)));
@@ -115,12 +124,14 @@ struct CrossEntropyPrimitive {
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {
-    return apply(CrossEntropyGradPrimitive{x}, {saved[0], y_bar}, {saved.data[0]});
+    return apply(CrossEntropyGradPrimitive{{}, x}, {saved[0], y_bar}, {saved.data[0]});
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
     return composed_jvp(*this, saved, dots);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int what) { return what == 0; }
   friend bool operator==(const CrossEntropyPrimitive&, const CrossEntropyPrimitive&) = default;
 };
@@ -218,7 +229,7 @@ template <AnyValue V>
 constexpr V cross_entropy(const V& x, const IndicesOf<V>& labels, const LossOptions& options = {}) {
   using detail::label_cells;  // other index types bring their own
   const IndicesOf<V> cells = label_cells(x.shape(), labels);
-  return reduced_loss(apply(CrossEntropyPrimitive{x.shape()}, {x}, {cells}), options);
+  return reduced_loss(apply(CrossEntropyPrimitive{{}, x.shape()}, {x}, {cells}), options);
 }
 
 // --- Losses between two tensors ------------------------------

@@ -7,7 +7,6 @@
 #include <fenestra/ops/require.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,21 +25,16 @@ struct LossGeometry {
 
 namespace detail {
 inline constexpr std::string_view kLossNames[] = {"cross_entropy", "mse", "bce_with_logits"};
-inline constexpr std::string_view kReductionNames[] = {"none", "sum", "mean"};
 }  // namespace detail
 
 inline std::string to_string(const LossGeometry& g) {
   return "f=" + std::string(detail::kLossNames[static_cast<int>(g.f)]) + " x=" + problem_text(g.x) +
-         " reduction=" +
-         std::string(detail::kReductionNames[static_cast<int>(g.options.reduction)]);
-}
-
-inline std::size_t hash_value(const LossGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
+         fields_text(g.options);
 }
 
 struct Loss : EngineOperator<Loss> {
   using Geometry = LossGeometry;
+  using Options = LossOptions;
   static constexpr std::string_view name = "loss";
   static constexpr std::string_view summary =
       "cross entropy of logits, mean squared error, binary cross entropy with logits";
@@ -51,10 +45,7 @@ struct Loss : EngineOperator<Loss> {
     Geometry g;
     g.f = static_cast<LossFunction>(problem.choice("f", detail::kLossNames));
     g.x = problem.shape("x");
-    if (problem.has("reduction")) {
-      g.options.reduction =
-          static_cast<Reduction>(problem.choice("reduction", detail::kReductionNames));
-    }
+    g.options = problem.options<Options>();
     problem.finish(name);
     require_elements(name, "x", Argument::x, g.x);
     return g;

@@ -13,6 +13,7 @@ struct LabelCells {
   Shape x;
 
   Shape result_shape() const { return fenestra::detail::without_classes(x); }
+  static std::size_t scratch_bytes() { return 0; }
   void run(const Selection& labels, Index* out, void*) const {
     fenestra::detail::write_label_cells(x, labels.indices(), out);
   }

@@ -6,18 +6,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::EnumNames<Reduction> {
-  static constexpr std::array list{std::pair{Reduction::none, "none"},
-                                   std::pair{Reduction::sum, "sum"},
-                                   std::pair{Reduction::mean, "mean"}};
-};
-
-template <>
-struct signature::Fields<LossOptions> {
-  static constexpr std::tuple list{field("reduction", &LossOptions::reduction)};
-};
-
 struct LossSignature {
   template <class D>
   static void declare(D& declarer) {

@@ -3,6 +3,7 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/value.hpp>
+#include <fenestra/spec/options.hpp>
 
 #include <string_view>
 
@@ -13,6 +14,17 @@ struct MatMulOptions {
   bool transpose_b = false;
 
   friend constexpr bool operator==(const MatMulOptions&, const MatMulOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = MatMulOptions;
+    field("transpose_a",
+          &O::transpose_a,
+          {.help = "whether the last two axes of a are swapped", .place = Place::by_keyword});
+    field("transpose_b",
+          &O::transpose_b,
+          {.help = "whether the last two axes of b are swapped", .place = Place::by_keyword});
+  }
 };
 
 template <CompiledValue V>

@@ -16,14 +16,14 @@ kernels::GemmSize size_of(const MatMulGeometry& g) {
 
 template <class T>
 kernels::StridedOperand<T> left_of(const MatMulGeometry& g, const T* a) {
-  const bool turned = g.options.transpose_a;
-  return {a, turned ? 1 : g.depth(), turned ? g.rows() : 1};
+  const bool transposed = g.options.transpose_a;
+  return {a, transposed ? 1 : g.depth(), transposed ? g.rows() : 1};
 }
 
 template <class T>
 kernels::StridedOperand<T> right_of(const MatMulGeometry& g, const T* b) {
-  const bool turned = g.options.transpose_b;
-  return {b, turned ? g.depth() : 1, turned ? 1 : g.columns()};
+  const bool transposed = g.options.transpose_b;
+  return {b, transposed ? g.depth() : 1, transposed ? 1 : g.columns()};
 }
 
 }  // namespace
@@ -75,19 +75,19 @@ PreparedMatMul<T>::PreparedMatMul(const MatMulGeometry& g) : g_(g), isa_(kernels
 }
 
 template <KernelScalar T>
-void PreparedMatMul<T>::pack(const T* b, T* packed) const {
+void PreparedMatMul<T>::pack_elements(const T* b, T* packed) const {
   if (isa_ == kernels::isa_name()) {
     kernels::pack_strided_right<T>(size_of(g_), right_of(g_, b), packed);
   }
 }
 
 template <KernelScalar T>
-void PreparedMatMul<T>::run(std::span<const Tensor<T>> in,
-                            std::span<const Selection>,
-                            T* out,
-                            const SelectionBuffer&,
-                            void*,
-                            const T* packed) const {
+void PreparedMatMul<T>::compute(std::span<const Tensor<T>> in,
+                                std::span<const Selection>,
+                                T* out,
+                                const SelectionBuffer&,
+                                void*,
+                                const T* packed) const {
   if (g_.y.elements().value_or(0) == 0) {
     return;
   }

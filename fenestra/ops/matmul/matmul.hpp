@@ -6,6 +6,8 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
+#include <fenestra/engine/tensor_kernel.hpp>
 #include <fenestra/graph/operation.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/matmul/call.hpp>
@@ -149,13 +151,16 @@ constexpr V matmul_matrices(const V& a,
                             const MatMulOptions& options,
                             const V* bias = nullptr);
 
-struct MatMulPrimitive {
+struct MatMulPrimitive : PrimitiveBase<MatMulPrimitive> {
   static constexpr std::string_view name = "matmul";
   MatMulGeometry g;
 
   constexpr Shape result_shape(const Shape&) const { return g.y; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (g.y.elements().value_or(0) == 0) {
       return;
     }
@@ -181,8 +186,8 @@ struct MatMulPrimitive {
     }
   }
   template <KernelScalar T>
-  PreparedMatMul<T> prepare() const {
-    return PreparedMatMul<T>(g);
+  std::unique_ptr<const graph::Kernel> prepare() const {
+    return std::unique_ptr<const graph::Kernel>(new PreparedMatMul<T>(g));
   }
   Index multiply_adds() const { return g.y.elements().value_or(0) * g.depth(); }
   std::string attributes() const {
@@ -219,6 +224,8 @@ struct MatMulPrimitive {
     }
     return sum.take();
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int i, int what) { return i != 2 && what == 1 - i; }
   friend bool operator==(const MatMulPrimitive&, const MatMulPrimitive&) = default;
 };
@@ -226,19 +233,18 @@ struct MatMulPrimitive {
 /// A product whose right matrix can be packed ahead, where there is one only; the packed form is
 /// passed over where another instruction set is in use by then.
 template <KernelScalar T>
-class FENESTRA_API PreparedMatMul {
+class FENESTRA_API PreparedMatMul final : public TensorKernel<T> {
  public:
   explicit PreparedMatMul(const MatMulGeometry& g);
 
-  graph::Packing packing() const { return {1, packed_elements_ * sizeof(T)}; }
-  void pack(const T* b, T* packed) const;
-  /// `packed` may be null.
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection>,
-           T* out,
-           const SelectionBuffer&,
-           void*,
-           const T* packed) const;
+  graph::Packing packing() const override { return {1, packed_elements_ * sizeof(T)}; }
+  void pack_elements(const T* b, T* packed) const override;
+  void compute(std::span<const Tensor<T>> in,
+               std::span<const Selection>,
+               T* out,
+               const SelectionBuffer&,
+               void*,
+               const T* packed) const override;
 
  private:
   MatMulGeometry g_;
@@ -260,9 +266,9 @@ constexpr V matmul_matrices(const V& a, const V& b, const MatMulOptions& options
   }
   if (bias != nullptr) {
     g.has_bias = true;
-    return apply(MatMulPrimitive{g}, {a, b, *bias});
+    return apply(MatMulPrimitive{{}, g}, {a, b, *bias});
   }
-  return apply(MatMulPrimitive{g}, {a, b});
+  return apply(MatMulPrimitive{{}, g}, {a, b});
 }
 
 /// The shapes of a product with vectors: as matrices, and the result's own shape.

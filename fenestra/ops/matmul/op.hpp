@@ -7,7 +7,6 @@
 #include <fenestra/ops/random_shape.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,17 +28,12 @@ inline std::string to_string(const MatmulProblem& g) {
   if (g.linear) {
     return "x=" + problem_text(g.a) + " w=" + problem_text(g.b) + (g.bias ? " bias=true" : "");
   }
-  return "a=" + problem_text(g.a) + " b=" + problem_text(g.b) +
-         (g.options.transpose_a ? " transpose_a=true" : "") +
-         (g.options.transpose_b ? " transpose_b=true" : "");
-}
-
-inline std::size_t hash_value(const MatmulProblem& g) {
-  return std::hash<std::string>{}(to_string(g));
+  return "a=" + problem_text(g.a) + " b=" + problem_text(g.b) + fields_text(g.options);
 }
 
 struct Matmul : EngineOperator<Matmul> {
   using Geometry = MatmulProblem;
+  using Options = MatMulOptions;
   static constexpr std::string_view name = "matmul";
   static constexpr std::string_view summary =
       "matrix products with broadcast stacks (a, b), and linear layers (x, w)";
@@ -56,7 +50,7 @@ struct Matmul : EngineOperator<Matmul> {
     } else {
       g.a = problem.shape("a");
       g.b = problem.shape("b");
-      g.options = {problem.flag("transpose_a", false), problem.flag("transpose_b", false)};
+      g.options = problem.options<Options>();
     }
     problem.finish(name);
     output(g);

@@ -10,13 +10,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<MatMulOptions> {
-  using O = MatMulOptions;
-  static constexpr std::tuple list{field("transpose_a", &O::transpose_a).by_keyword(),
-                                   field("transpose_b", &O::transpose_b).by_keyword()};
-};
-
 struct MatmulSignature {
   template <class D>
   static void declare(D& declarer) {

@@ -145,23 +145,9 @@ inline std::string to_string(const MaxUnpoolGeometry& g) {
 inline MaxUnpoolGeometry parse_max_unpool(Problem problem) {
   const Shape x = problem.shape("x");
   const int rank = problem_rank(problem, x);
-  MaxUnpoolOptions options{.kernel = problem.per_axis("kernel", {}),
-                           .stride = problem.per_axis("stride", {}),
-                           .padding = problem.padding("padding"),
-                           .output_size = problem.per_axis("output_size", {}),
-                           .layout = problem.layout()};
+  const auto options = problem.options<MaxUnpoolOptions>();
   problem.finish("max_unpool");
   return max_unpool_geometry(x, options, rank);
-}
-
-constexpr std::size_t hash_value(const MaxUnpoolGeometry& g) {
-  std::size_t seed = 0;
-  for (const Shape& shape : {g.x_shape(), g.y_shape()}) {
-    for (const Index extent : shape) {
-      seed = detail::hash_combine(seed, extent);
-    }
-  }
-  return detail::hash_combine(detail::hash_combine(seed, g.batched), static_cast<Index>(g.layout));
 }
 
 }  // namespace fenestra

@@ -1,7 +1,7 @@
 // Max unpooling on any value type: a scatter by flat indices, adjoint to a gather.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/max_unpool/call.hpp>
 #include <fenestra/ops/max_unpool/geometry.hpp>
 #include <fenestra/ops/max_unpool/spec.hpp>
@@ -9,7 +9,7 @@
 namespace fenestra {
 
 /// Places x's values into y, or reads them back. The selection holds the last writers only.
-struct PlacementPrimitive {
+struct PlacementPrimitive : PrimitiveBase<PlacementPrimitive> {
   static constexpr std::string_view name = "max_unpool";
   MaxUnpoolGeometry g;
   bool reads_back = false;
@@ -19,7 +19,10 @@ struct PlacementPrimitive {
     return reads_back ? g.x_shape() : g.y_shape();
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
     const Index* indices = data[0].indices().data();
     if (reads_back) {
       spec::gather(in[0].data(), indices, g.y_map(), g.x_map(), out);
@@ -28,9 +31,10 @@ struct PlacementPrimitive {
     }
   }
   std::string attributes() const { return to_string(g); }
+  std::string layout() const { return std::string(layout_name(g.layout)); }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& bar) const {
-    return apply(PlacementPrimitive{g, !reads_back}, {bar}, {saved.data[0]});
+    return apply(PlacementPrimitive{{}, g, !reads_back}, {bar}, {saved.data[0]});
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
@@ -54,7 +58,7 @@ constexpr V max_unpool(const V& x,
                        const MaxUnpoolOptions& options,
                        int named_rank = 0) {
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
-  return apply(PlacementPrimitive{g}, {x}, {IndicesOf<V>(spec::last_writers(indices, g))});
+  return apply(PlacementPrimitive{{}, g}, {x}, {IndicesOf<V>(spec::last_writers(indices, g))});
 }
 /// With indices that are no tensor yet: `last_writers` for them is found by their type.
 template <AnyValue V>
@@ -64,7 +68,7 @@ constexpr V max_unpool(const V& x,
                        const MaxUnpoolOptions& options,
                        int named_rank = 0) {
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, named_rank);
-  return apply(PlacementPrimitive{g}, {x}, {last_writers(indices, g)});
+  return apply(PlacementPrimitive{{}, g}, {x}, {last_writers(indices, g)});
 }
 
 }  // namespace generic

@@ -11,6 +11,7 @@ namespace fenestra {
 
 struct MaxUnpool {
   using Geometry = MaxUnpoolGeometry;
+  using Options = MaxUnpoolOptions;
   static constexpr std::string_view name = "max_unpool";
   static constexpr std::string_view summary =
       "max unpooling: every value back to the cell its index names";
@@ -70,7 +71,8 @@ struct MaxUnpool {
   static V call(const Geometry& g,
                 const std::vector<V>& in,
                 const std::vector<Tensor<Index>>& data) {
-    return apply(PlacementPrimitive{g}, {in[0]}, {IndicesOf<V>(spec::last_writers(data[0], g))});
+    return apply(
+        PlacementPrimitive{{}, g}, {in[0]}, {IndicesOf<V>(spec::last_writers(data[0], g))});
   }
   template <class T>
   static Tensor<T> forward(const Geometry& g, const Inputs<T>& in) {

@@ -16,6 +16,22 @@ struct MaxUnpoolOptions {
   Layout layout = Layout::channels_first;
 
   friend constexpr bool operator==(const MaxUnpoolOptions&, const MaxUnpoolOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = MaxUnpoolOptions;
+    field("kernel",
+          &O::kernel,
+          {.help = "cells of a window of the pool: 2 for all axes, or 2,3",
+           .otherwise = "what output_size says",
+           .argument = "kernel_size"});
+    field("stride", &O::stride, {.help = help::kStride, .otherwise = "the kernel"});
+    field("padding", &O::padding, {.help = help::kPadding});
+    field("output_size",
+          &O::output_size,
+          {.help = help::kOutputSize, .otherwise = "what the windows cover"});
+    layout_field<O>(field);
+  }
 };
 
 }  // namespace fenestra

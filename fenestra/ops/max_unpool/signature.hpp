@@ -6,16 +6,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<MaxUnpoolOptions> {
-  using O = MaxUnpoolOptions;
-  static constexpr std::tuple list{field("kernel_size", &O::kernel),
-                                   field("stride", &O::stride),
-                                   field("padding", &O::padding),
-                                   field("output_size", &O::output_size),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 struct MaxUnpoolSignature {
   template <class D>
   static void declare(D& declarer) {

@@ -11,6 +11,7 @@
 
 #include <fenestra/engine/composed.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/normalise/call.hpp>
 #include <fenestra/ops/normalise/geometry.hpp>
@@ -104,7 +105,7 @@ constexpr V apply_list(const P& primitive, const std::vector<V>& in) {
 /// The variance of each group about its mean: inputs x and mean (x as the view, mean as `stat`).
 /// The mean counts as part of x, so its cotangent is none; it would be zero, the deviations sum to
 /// zero.
-struct NormVariancePrimitive {
+struct NormVariancePrimitive : PrimitiveBase<NormVariancePrimitive> {
   static constexpr std::string_view name = "norm_variance";
   NormGeometry g;
 
@@ -122,7 +123,7 @@ struct NormVariancePrimitive {
     }
     part.set(0, box[0]);
     return TileOf<NormVariancePrimitive>{
-        box, {part, broadcast_box(in[1], g.stat, box)}, {g.piece(box.count[0])}, axes};
+        box, {part, broadcast_box(in[1], g.stat, box)}, {{}, g.piece(box.count[0])}, axes};
   }
 
   template <class V>
@@ -132,7 +133,10 @@ struct NormVariancePrimitive {
   }
   constexpr Shape result_shape(const Shape&) const { return g.stat; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (result_shape({}).elements().value_or(0) == 0) {
       return;
     }
@@ -158,7 +162,7 @@ struct NormVariancePrimitive {
 };
 
 /// (2, cells): the sums of u and of u * h. Inputs u, x, mean, var.
-struct NormSumsPrimitive {
+struct NormSumsPrimitive : PrimitiveBase<NormSumsPrimitive> {
   static constexpr std::string_view name = "norm_sums";
   NormGeometry g;
   bool over_affine = false;
@@ -179,7 +183,10 @@ struct NormSumsPrimitive {
     return Shape{2, target().elements().value_or(0)};
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (result_shape({}).elements().value_or(0) == 0) {
       return;
     }
@@ -203,7 +210,7 @@ struct NormSumsPrimitive {
 
 /// gamma * r * (v - sums[0]/n - h * sums[1]/n). Inputs v, x, mean, var, sums over groups, and gamma
 /// where an affine pair belongs to one group.
-struct NormInputGradPrimitive {
+struct NormInputGradPrimitive : PrimitiveBase<NormInputGradPrimitive> {
   static constexpr std::string_view name = "norm_input_grad";
   NormGeometry g;
 
@@ -219,7 +226,7 @@ struct NormInputGradPrimitive {
     split->in[4] = false;
     return split;
   }
-  NormInputGradPrimitive piece(Index count) const { return {g.piece(count)}; }
+  NormInputGradPrimitive piece(Index count) const { return {{}, g.piece(count)}; }
 
   template <class V>
   V compose(const std::vector<V>& in, const std::vector<IndicesOf<V>>&) const {
@@ -232,7 +239,10 @@ struct NormInputGradPrimitive {
   }
   constexpr Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (result_shape({}).elements().value_or(0) == 0) {
       return;
     }
@@ -266,7 +276,7 @@ struct NormInputGradPrimitive {
 /// Unless `given`, mean and var are those of x: they come in only so that nobody computes them
 /// twice, and the cotangent of x is the total one, theirs is none. It is written with mean and var
 /// as values, so further derivatives find their way through them.
-struct NormalisePrimitive {
+struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
   static constexpr std::string_view name = "normalise";
   NormGeometry g;
   bool given = false;
@@ -277,13 +287,13 @@ struct NormalisePrimitive {
   std::optional<Split> split(std::span<const Shape> in) const {
     return split_broadcast(in, g.view);
   }
-  NormalisePrimitive piece(Index count) const { return {g.piece(count), given}; }
+  NormalisePrimitive piece(Index count) const { return {{}, g.piece(count), given}; }
   std::optional<TileOf<NormalisePrimitive>> tile(std::span<const Shape> in, const Box& box) const {
     const std::optional<NormGeometry> part = g.tile(box);
     if (!part) {
       return std::nullopt;
     }
-    TileOf<NormalisePrimitive> tile{box, {}, {*part, given}};
+    TileOf<NormalisePrimitive> tile{box, {}, {{}, *part, given}};
     for (const Shape& operand : in) {
       tile.in.push_back(broadcast_box(operand, g.view, box));
     }
@@ -311,7 +321,10 @@ struct NormalisePrimitive {
   }
   constexpr Shape result_shape(const Shape&) const { return g.view; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (result_shape({}).elements().value_or(0) == 0) {
       return;
     }
@@ -344,7 +357,7 @@ struct NormalisePrimitive {
     const bool affine = needed.size() > 3;
     const bool parameters = affine && (needed[3] || needed[4]);
     const auto sums = [&](const V& v, bool over_affine) {
-      return apply(NormSumsPrimitive{g, over_affine}, {v, saved[0], saved[1], saved[2]});
+      return apply(NormSumsPrimitive{{}, g, over_affine}, {v, saved[0], saved[1], saved[2]});
     };
     std::optional<V> shared;
     if (needed[0]) {
@@ -356,7 +369,7 @@ struct NormalisePrimitive {
         in.push_back(saved[3]);
         shared = v_sums;
       }
-      bars[0] = detail::apply_list(NormInputGradPrimitive{g}, in);
+      bars[0] = detail::apply_list(NormInputGradPrimitive{{}, g}, in);
     }
     if (parameters) {
       const V u_sums = shared ? *shared : sums(u, true);
@@ -409,7 +422,7 @@ template <AnyValue V>
 constexpr std::vector<V> norm_inputs(const NormGeometry& g, const V& x) {
   const V view = reshape(x, g.view);
   const V mean = divide_by_count(sum_to(view, g.stat), g.count);
-  return {view, mean, apply(NormVariancePrimitive{g}, {view, mean})};
+  return {view, mean, apply(NormVariancePrimitive{{}, g}, {view, mean})};
 }
 
 template <AnyValue V>
@@ -423,7 +436,7 @@ constexpr void add_parameters(
 
 template <AnyValue V>
 constexpr V normalised(const NormGeometry& g, const std::vector<V>& in, bool given) {
-  return reshape(apply_list(NormalisePrimitive{g, given}, in), g.x);
+  return reshape(apply_list(NormalisePrimitive{{}, g, given}, in), g.x);
 }
 
 /// An empty result that depends on all it would depend on, without statistics of groups of nothing.

@@ -6,7 +6,6 @@
 #include <fenestra/ops/random_shape.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +29,12 @@ struct NormaliseGeometry {
 namespace detail {
 inline constexpr std::string_view kNormNames[] = {
     "batch", "batch_mean", "batch_var", "inference", "group", "layer"};
+
+/// The option that the function has not: a layer norm sees no channels.
+constexpr std::string_view left_out(NormFunction f) {
+  return f == NormFunction::layer ? "layout" : "";
 }
+}  // namespace detail
 
 inline std::string to_string(const NormaliseGeometry& g) {
   std::string text = "f=" + std::string(detail::kNormNames[static_cast<int>(g.f)]) +
@@ -40,18 +44,13 @@ inline std::string to_string(const NormaliseGeometry& g) {
   }
   if (g.f == NormFunction::layer) {
     text += " axes=" + std::to_string(g.axes);
-  } else if (g.options.layout != Layout::channels_first) {
-    text += " layout=" + std::string(layout_name(g.options.layout));
   }
-  return text + " eps=" + problem_text(g.options.eps);
-}
-
-inline std::size_t hash_value(const NormaliseGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
+  return text + fields_text(g.options, detail::left_out(g.f));
 }
 
 struct Normalise : EngineOperator<Normalise> {
   using Geometry = NormaliseGeometry;
+  using Options = NormOptions;
   static constexpr std::string_view name = "normalise";
   static constexpr std::string_view summary = "batch, group and layer normalisation";
   static constexpr std::string_view example = "f=batch x=8x16x32x32";
@@ -68,10 +67,8 @@ struct Normalise : EngineOperator<Normalise> {
     if (g.f == NormFunction::layer) {
       const Index axes = problem.integer("axes", 1);
       g.axes = axes < 0 || axes > kMaxRank ? 0 : static_cast<int>(axes);
-    } else {
-      g.options.layout = problem.layout();
     }
-    g.options.eps = problem.real("eps", 1e-5);
+    g.options = problem.options<Options>(detail::left_out(g.f));
     problem.finish(name);
     geometry(g);
     return g;

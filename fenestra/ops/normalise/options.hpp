@@ -1,6 +1,7 @@
 // Options of the normalisations.
 #pragma once
 
+#include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/layout.hpp>
 
 namespace fenestra {
@@ -10,6 +11,12 @@ struct NormOptions {
   Layout layout = Layout::channels_first;
 
   friend constexpr bool operator==(const NormOptions&, const NormOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    field("eps", &NormOptions::eps, {.help = "added to the variance", .always_printed = true});
+    layout_field<NormOptions>(field);
+  }
 };
 
 }  // namespace fenestra

@@ -8,12 +8,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<NormOptions> {
-  using O = NormOptions;
-  static constexpr std::tuple list{field("eps", &O::eps), field("layout", &O::layout).by_keyword()};
-};
-
 namespace signature {
 
 inline constexpr std::string_view kNormArguments =

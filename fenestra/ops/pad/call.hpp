@@ -5,6 +5,8 @@
 #include <fenestra/engine/value.hpp>
 #include <fenestra/spec/options.hpp>
 
+#include <array>
+#include <string_view>
 #include <vector>
 
 namespace fenestra {
@@ -16,12 +18,23 @@ enum class PadMode {
   replicate,  ///< the end cell again: 1 1 | 1 2 3 | 3 3
   circular,   ///< from the other end: 2 3 | 1 2 3 | 1 2
 };
+template <>
+inline constexpr std::array<std::string_view, 5> enum_names<PadMode> = {
+    "zero", "constant", "reflect", "replicate", "circular"};
 
 struct PadOptions {
   AxisList axes =
       {};  ///< the axes the pairs are for; all of x where empty. Negative: from the last
   PadMode mode = PadMode::zero;
   double value = 0;  ///< of the cells that mode constant adds
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = PadOptions;
+    field("axes", &O::axes, {.place = Place::by_keyword});
+    field("mode", &O::mode, {.help = help::kMode});
+    field("value", &O::value, {.help = "of the added cells, in mode constant"});
+  }
 };
 
 /// x with cells added: one (low, high) pair per axis of `options.axes`, or per axis of x where none

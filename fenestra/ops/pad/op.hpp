@@ -6,7 +6,6 @@
 #include <fenestra/spec/problem.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -36,28 +35,16 @@ inline std::string to_string(const PadProblem& p) {
   if (p.pad.x.rank() > 0) {
     text += " low=" + list_text(p.pad.low) + " high=" + list_text(p.pad.high);
   }
-  text += " mode=" + std::string(pad_mode_name(p.pad.mode));
+  text += " mode=" + field_text(p.pad.mode);
   if (p.pad.mode == PadMode::constant) {
-    text += " value=" + problem_text(p.pad.value);
+    text += " value=" + problem_text(p.pad.value + 0.0);  // -0 is equal to 0
   }
   return text;
 }
 
-inline std::size_t hash_value(const PadProblem& p) {
-  std::size_t seed =
-      detail::hash_combine(static_cast<std::size_t>(p.f), static_cast<Index>(p.pad.mode));
-  // Adding zero takes -0 to +0, which compares equal to it.
-  seed = detail::hash_combine(seed, std::bit_cast<Index>(p.pad.value + 0.0));
-  for (const Shape& list : {p.pad.x, p.pad.low, p.pad.high}) {
-    for (const Index value : list) {
-      seed = detail::hash_combine(seed, value);
-    }
-  }
-  return seed;
-}
-
 struct Pad : EngineOperator<Pad> {
   using Geometry = PadProblem;
+  using Options = PadOptions;
   static constexpr std::string_view name = "pad";
   static constexpr std::string_view summary =
       "pad and its adjoint: cells added at the ends of axes (zero, constant, reflect, replicate, "
@@ -68,21 +55,15 @@ struct Pad : EngineOperator<Pad> {
   /// `low` and `high` have one value per axis, 0 where they are left out.
   static Geometry parse(std::string_view text) {
     static constexpr std::string_view kFunctions[] = {"pad", "adjoint"};
-    static constexpr std::string_view kModes[] = {
-        "zero", "constant", "reflect", "replicate", "circular"};
     Problem problem(text);
     Geometry g;
     if (problem.has("f")) {
       g.f = static_cast<PadFunction>(problem.choice("f", kFunctions));
     }
     const Shape x = problem.shape("x");
-    PadOptions options;
-    if (problem.has("mode")) {
-      options.mode = static_cast<PadMode>(problem.choice("mode", kModes));
-    }
+    const auto options = problem.options<Options>();
     const std::vector<Index> low = problem.integers("low");
     const std::vector<Index> high = problem.integers("high");
-    options.value = problem.real("value", 0);
     problem.finish(name);
     if (!std::isfinite(options.value)) {
       throw Error(ErrorCode::bad_problem,

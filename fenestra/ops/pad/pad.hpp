@@ -8,7 +8,8 @@
 // of zero padding.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
+#include <fenestra/engine/tensor_kernel.hpp>
 #include <fenestra/ops/pad/call.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/resize/axis_map.hpp>
@@ -26,17 +27,6 @@
 #include <vector>
 
 namespace fenestra {
-
-constexpr std::string_view pad_mode_name(PadMode mode) {
-  switch (mode) {
-    case PadMode::zero: return "zero";
-    case PadMode::constant: return "constant";
-    case PadMode::reflect: return "reflect";
-    case PadMode::replicate: return "replicate";
-    case PadMode::circular: return "circular";
-  }
-  return "";
-}
 
 /// A validated padding of a tensor of shape x.
 struct PadGeometry {
@@ -93,9 +83,8 @@ struct PadGeometry {
 
 /// "reflect low (0, 1) high (0, 2)", what the shapes do not say.
 inline std::string to_string(const PadGeometry& g) {
-  return std::string(pad_mode_name(g.mode)) +
-         (g.mode == PadMode::constant ? " " + problem_text(g.value) : "") + " low " +
-         to_string(g.low) + " high " + to_string(g.high);
+  return field_text(g.mode) + (g.mode == PadMode::constant ? " " + problem_text(g.value) : "") +
+         " low " + to_string(g.low) + " high " + to_string(g.high);
 }
 
 namespace detail {
@@ -111,9 +100,9 @@ constexpr void check_pad_side(const PadGeometry& g, int axis, std::string_view s
                      .axis = axis,
                      .got = amount,
                      .needed = needed},
-                    "pad: x = " + to_string(g.x) + ", mode " + std::string(pad_mode_name(g.mode)) +
-                        "\n  axis " + std::to_string(axis) + ": " + std::string(side) +
-                        " padding " + std::to_string(amount) + ", " + why + "\n  fix: " + fix);
+                    "pad: x = " + to_string(g.x) + ", mode " + field_text(g.mode) + "\n  axis " +
+                        std::to_string(axis) + ": " + std::string(side) + " padding " +
+                        std::to_string(amount) + ", " + why + "\n  fix: " + fix);
       };
   if (amount < 0) {
     fail(ErrorCode::invalid_padding, 0, "needed >= 0", "slice takes cells away; pad adds them");
@@ -203,7 +192,7 @@ constexpr PadGeometry resolve_pad(const Shape& x,
 
 struct PadAdjointPrimitive;
 
-struct PadPrimitive {
+struct PadPrimitive : PrimitiveBase<PadPrimitive> {
   static constexpr std::string_view name = "pad";
   PadGeometry g;
 
@@ -233,7 +222,10 @@ struct PadPrimitive {
     }
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (g.adds_constants()) {
       add_constants(in[0].data(), out);
     } else {
@@ -262,18 +254,18 @@ struct PadPrimitive {
     return tile;
   }
   template <KernelScalar T>
-  auto prepare() const;
+  std::unique_ptr<const graph::Kernel> prepare() const;
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const;
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
-    return apply(PadPrimitive{g.linear()}, {*dots[0]});
+    return apply(PadPrimitive{{}, g.linear()}, {*dots[0]});
   }
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const PadPrimitive&, const PadPrimitive&) = default;
 };
 
-struct PadAdjointPrimitive {
+struct PadAdjointPrimitive : PrimitiveBase<PadAdjointPrimitive> {
   static constexpr std::string_view name = "pad_adjoint";
   PadGeometry g;
 
@@ -294,19 +286,22 @@ struct PadAdjointPrimitive {
     return result;
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
     if (g.adds_constants()) {
-      SlicePrimitive{g.y(), g.interior()}.run(in, data, out);
+      SlicePrimitive{{}, g.y(), g.interior()}.run(in, data, out, {});
     } else {
       steps<T>().run(in[0].data(), out);
     }
   }
   std::string attributes() const { return to_string(g); }
   template <KernelScalar T>
-  auto prepare() const;
+  std::unique_ptr<const graph::Kernel> prepare() const;
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(PadPrimitive{g.linear()}, y_bar);
+    return apply(PadPrimitive{{}, g.linear()}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -318,37 +313,43 @@ struct PadAdjointPrimitive {
 
 /// With the maps of repeated cells made once.
 template <class P, class T>
-struct PreparedPad {
-  P primitive;
-  AxisSteps<T> steps;
+class PreparedPad final : public TensorKernel<T> {
+ public:
+  explicit PreparedPad(const P& primitive)
+      : primitive_(primitive),
+        steps_(primitive.g.adds_constants() ? AxisSteps<T>{} : primitive.template steps<T>()) {}
 
-  std::size_t scratch_bytes() const { return steps.scratch_bytes(); }
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection> data,
-           T* out,
-           const SelectionBuffer&,
-           void* scratch) const {
-    if (primitive.g.adds_constants()) {
-      primitive.run(in, data, out);
+  std::size_t scratch_bytes() const override { return steps_.scratch_bytes(); }
+  void compute(std::span<const Tensor<T>> in,
+               std::span<const Selection> data,
+               T* out,
+               const SelectionBuffer& workspace,
+               void* scratch,
+               const T*) const override {
+    if (primitive_.g.adds_constants()) {
+      primitive_.run(in, data, out, workspace);
     } else {
-      steps.run(in[0].data(), out, static_cast<T*>(scratch));
+      steps_.run(in[0].data(), out, static_cast<T*>(scratch));
     }
   }
+
+ private:
+  P primitive_;
+  AxisSteps<T> steps_;
 };
 
 template <KernelScalar T>
-auto PadPrimitive::prepare() const {
-  return PreparedPad<PadPrimitive, T>{*this, g.adds_constants() ? AxisSteps<T>{} : steps<T>()};
+std::unique_ptr<const graph::Kernel> PadPrimitive::prepare() const {
+  return std::unique_ptr<const graph::Kernel>(new PreparedPad<PadPrimitive, T>(*this));
 }
 template <KernelScalar T>
-auto PadAdjointPrimitive::prepare() const {
-  return PreparedPad<PadAdjointPrimitive, T>{*this,
-                                             g.adds_constants() ? AxisSteps<T>{} : steps<T>()};
+std::unique_ptr<const graph::Kernel> PadAdjointPrimitive::prepare() const {
+  return std::unique_ptr<const graph::Kernel>(new PreparedPad<PadAdjointPrimitive, T>(*this));
 }
 
 template <class V>
 V PadPrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
-  return apply(PadAdjointPrimitive{g.linear()}, y_bar);
+  return apply(PadAdjointPrimitive{{}, g.linear()}, y_bar);
 }
 
 inline namespace generic {
@@ -359,7 +360,7 @@ constexpr V pad(const V& x, const std::vector<LowHigh>& padding, const PadOption
   if (g.y() == g.x) {
     return x;
   }
-  return apply(PadPrimitive{g}, x);
+  return apply(PadPrimitive{{}, g}, x);
 }
 
 template <AnyValue V>
@@ -378,7 +379,7 @@ constexpr V pad_adjoint(const V& y_bar,
   if (g.y() == g.x) {
     return y_bar;
   }
-  return apply(PadAdjointPrimitive{g}, y_bar);
+  return apply(PadAdjointPrimitive{{}, g}, y_bar);
 }
 
 }  // namespace generic

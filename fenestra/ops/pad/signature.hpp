@@ -8,22 +8,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::EnumNames<PadMode> {
-  static constexpr std::array list{std::pair{PadMode::zero, "zero"},
-                                   std::pair{PadMode::constant, "constant"},
-                                   std::pair{PadMode::reflect, "reflect"},
-                                   std::pair{PadMode::replicate, "replicate"},
-                                   std::pair{PadMode::circular, "circular"}};
-};
-
-template <>
-struct signature::Fields<PadOptions> {
-  using O = PadOptions;
-  static constexpr std::tuple list{
-      field("mode", &O::mode), field("value", &O::value), field("axes", &O::axes).by_keyword()};
-};
-
 struct PadSignature {
   template <class D>
   static void declare(D& declarer) {

@@ -231,38 +231,12 @@ inline int problem_rank(Problem& problem, const Shape& x) {
   return problem.flag("batched", true) ? x.rank() - 2 : x.rank() - 1;
 }
 
-/// Reads the window fields into a pool's options.
-template <class Options>
-void read_pool_options(Problem& problem, Options& options) {
-  options.kernel = problem.per_axis("kernel", PerAxis());
-  if (!options.kernel.is_given()) {
-    problem.axis_list("kernel");  // reports the missing field
-  }
-  options.stride = problem.per_axis("stride", PerAxis());
-  options.padding = problem.padding("padding");
-  options.dilation = problem.per_axis("dilation", 1);
-  options.ceil_mode = problem.flag("ceil_mode", false);
-  options.layout = problem.layout();
-}
-
 inline PoolGeometry parse_adaptive_pool(std::string_view op, Problem problem) {
   const Shape x = problem.shape("x");
   const int rank = problem_rank(problem, x);
-  AdaptivePoolOptions options;
-  options.output_size = problem.has("output_size") ? problem.per_axis("output_size", 1)
-                                                   : problem.axis_list("output_size");
-  options.layout = problem.layout();
+  const auto options = problem.options<AdaptivePoolOptions>();
   problem.finish(op);
   return adaptive_pool_geometry(op, x, options, rank);
-}
-
-constexpr std::size_t hash_value(const PoolGeometry& g) {
-  std::size_t seed = hash_value(g.windows);
-  for (const Index value :
-       {static_cast<Index>(g.batched), g.batch, g.channels, static_cast<Index>(g.layout)}) {
-    seed = detail::hash_combine(seed, value);
-  }
-  return seed;
 }
 
 }  // namespace fenestra

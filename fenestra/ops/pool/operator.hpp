@@ -82,12 +82,13 @@ struct PoolOperator {
 template <class R>
 struct ReducedOperator : PoolOperator<ReducedGeometry<R>> {
   using Geometry = ReducedGeometry<R>;
+  using Options = typename R::Options;
 
   static Geometry parse(std::string_view text) { return parse_reduced<R>(Problem(text)); }
   static std::vector<KernelChoice> kernels(const Geometry& g) { return pool_kernels(g); }
   template <class V>
   static V call(const Geometry& g, const std::vector<V>& in, const std::vector<Tensor<Index>>&) {
-    return apply_all(PoolPrimitive<R>{PoolDirection::forward, g},
+    return apply_all(PoolPrimitive<R>{{}, PoolDirection::forward, g},
                      std::span<const V>(in),
                      std::span<const IndicesOf<V>>(),
                      false)

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/engine/with_kernel.hpp>
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -66,7 +66,7 @@ FENESTRA_API std::vector<KernelChoice> pool_kernels(const ReducedGeometry<R>& g)
 /// third where x is needed (smooth max). Max pooling leaves its winners, and its mix (a gather) and
 /// its spread (a scatter) read them.
 template <class R>
-struct PoolPrimitive {
+struct PoolPrimitive : PrimitiveBase<PoolPrimitive<R>> {
   static constexpr std::string_view name = R::op;
   static constexpr bool kHasWinners = std::same_as<R, MaxReduction>;
   static constexpr bool kHasBeta = std::same_as<R, SmoothMaxReduction>;
@@ -92,7 +92,7 @@ struct PoolPrimitive {
                 T* out,
                 const SelectionBuffer& winners) const;
   template <KernelScalar T>
-  WithKernel<PoolPrimitive, PoolKernel<T, R>> prepare() const;
+  std::unique_ptr<const graph::Kernel> prepare() const;
   /// Beta is read whole.
   std::optional<Split> split(std::span<const Shape> in) const {
     std::optional<Split> split = split_all(in.size(), g.pool.batched);
@@ -124,6 +124,7 @@ struct PoolPrimitive {
     return tile;
   }
   std::string attributes() const { return to_string(g); }
+  std::string layout() const { return std::string(layout_name(g.pool.layout)); }
   std::optional<Condition> condition(int i) const {
     return kHasBeta && i == 1 ? std::optional(Condition{check_beta, "finite and not 0"})
                               : std::nullopt;
@@ -132,6 +133,8 @@ struct PoolPrimitive {
   V vjp(int i, const Saved<V>& saved, const V& bar) const;
   template <class V>
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const;
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int what) {
     return kHasBeta ? what != kOutput
                     : std::same_as<R, LpReduction> && (what == 0 || what == kOutput);
@@ -150,14 +153,16 @@ inline namespace generic {
 template <AnyValue V>
 constexpr V max_pool(const V& x, const MaxPoolOptions& options, int named_rank = 0) {
   return apply(
-      MaxPoolPrimitive{PoolDirection::forward, max_pool_geometry(x.shape(), options, named_rank)},
+      MaxPoolPrimitive{
+          {}, PoolDirection::forward, max_pool_geometry(x.shape(), options, named_rank)},
       {x});
 }
 template <AnyValue V>
 constexpr V adaptive_max_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
-  return apply(MaxPoolPrimitive{PoolDirection::forward,
-                                adaptive_max_pool_geometry(x.shape(), options, named_rank)},
-               {x});
+  return apply(
+      MaxPoolPrimitive{
+          {}, PoolDirection::forward, adaptive_max_pool_geometry(x.shape(), options, named_rank)},
+      {x});
 }
 }  // namespace generic
 
@@ -165,7 +170,7 @@ namespace detail {
 
 template <AnyValue V>
 constexpr MaxPoolResult<V> max_pool_with_indices(const V& x, const MaxPoolGeometry& g) {
-  auto applied = apply_all(MaxPoolPrimitive{PoolDirection::forward, g},
+  auto applied = apply_all(MaxPoolPrimitive{{}, PoolDirection::forward, g},
                            std::span<const V>(&x, 1),
                            std::span<const IndicesOf<V>>(),
                            true);
@@ -195,14 +200,16 @@ constexpr MaxPoolResult<V> adaptive_max_pool_with_indices(const V& x,
 template <AnyValue V>
 constexpr V avg_pool(const V& x, const AvgPoolOptions& options, int named_rank = 0) {
   return apply(
-      AvgPoolPrimitive{PoolDirection::forward, avg_pool_geometry(x.shape(), options, named_rank)},
+      AvgPoolPrimitive{
+          {}, PoolDirection::forward, avg_pool_geometry(x.shape(), options, named_rank)},
       {x});
 }
 template <AnyValue V>
 constexpr V adaptive_avg_pool(const V& x, const AdaptivePoolOptions& options, int named_rank = 0) {
-  return apply(AvgPoolPrimitive{PoolDirection::forward,
-                                adaptive_avg_pool_geometry(x.shape(), options, named_rank)},
-               {x});
+  return apply(
+      AvgPoolPrimitive{
+          {}, PoolDirection::forward, adaptive_avg_pool_geometry(x.shape(), options, named_rank)},
+      {x});
 }
 
 }  // namespace generic
@@ -211,11 +218,11 @@ constexpr V adaptive_avg_pool(const V& x, const AdaptivePoolOptions& options, in
 /// it.
 template <AnyValue V>
 constexpr V window_sum(const V& x, const PoolGeometry& pool) {
-  return apply(AvgPoolPrimitive{PoolDirection::forward, {{true, 1}, pool}}, {x});
+  return apply(AvgPoolPrimitive{{}, PoolDirection::forward, {{true, 1}, pool}}, {x});
 }
 template <AnyValue V>
 constexpr V window_spread(const V& y, const PoolGeometry& pool) {
-  return apply(AvgPoolPrimitive{PoolDirection::spread, {{true, 1}, pool}}, {y});
+  return apply(AvgPoolPrimitive{{}, PoolDirection::spread, {{true, 1}, pool}}, {y});
 }
 
 // --- Lp ------------------------------
@@ -225,7 +232,7 @@ inline namespace generic {
 template <AnyValue V>
 constexpr V lp_pool(const V& x, const LpPoolOptions& options, int named_rank = 0) {
   return apply(
-      LpPoolPrimitive{PoolDirection::forward, lp_pool_geometry(x.shape(), options, named_rank)},
+      LpPoolPrimitive{{}, PoolDirection::forward, lp_pool_geometry(x.shape(), options, named_rank)},
       {x});
 }
 
@@ -261,7 +268,7 @@ constexpr V smooth_max_pool_by_channel(const V& x,
     }
   }
   const V factor = reshape(beta, factors);
-  const V y = apply(SmoothMaxPoolPrimitive{PoolDirection::forward, g},
+  const V y = apply(SmoothMaxPoolPrimitive{{}, PoolDirection::forward, g},
                     {mul(x, factor), scalar_constant<V>(ScalarOf<V>(1))});
   return div(y, factor);
 }
@@ -291,13 +298,13 @@ constexpr V smooth_max_pool_values(const V& x,
     }
   }
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
-  return apply(SmoothMaxPoolPrimitive{PoolDirection::forward, g}, {x, beta});
+  return apply(SmoothMaxPoolPrimitive{{}, PoolDirection::forward, g}, {x, beta});
 }
 
 template <AnyValue V>
 constexpr V smooth_max_pool(const V& x, const SmoothMaxPoolOptions& options, int named_rank = 0) {
   const auto g = smooth_max_pool_geometry(x.shape(), options, named_rank);
-  return apply(SmoothMaxPoolPrimitive{PoolDirection::forward, g},
+  return apply(SmoothMaxPoolPrimitive{{}, PoolDirection::forward, g},
                {x, scalar_constant<V>(from_double<ScalarOf<V>>(options.beta))});
 }
 

@@ -8,7 +8,6 @@
 #include <fenestra/ops/pool/geometry.hpp>
 
 #include <concepts>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -37,8 +36,8 @@ inline std::string pad_cells_text(PadCells pad_cells) {
 }
 
 // A reduction has the options it comes from, the name of its pool and of the pool's maps (none:
-// there is no such map), and says how it is read from options and a problem string, what is wrong
-// with its numbers, and how they are printed.
+// there is no such map), and says how it is read from options, what is wrong with its numbers, and
+// how they are printed.
 
 struct MaxReduction {
   using Options = MaxPoolOptions;
@@ -49,7 +48,6 @@ struct MaxReduction {
   PadCells pad_cells = PadCells::ignore;
 
   static constexpr MaxReduction of(const Options& options) { return {options.pad_cells}; }
-  static void read(Problem& problem, Options& options) { options.pad_cells = problem.pad_cells(); }
   constexpr Fault fault() const { return {}; }
   std::string text() const { return pad_cells_text(pad_cells); }
   constexpr Visit visit() const { return visit_of(pad_cells); }
@@ -69,10 +67,6 @@ struct AverageReduction {
 
   static constexpr AverageReduction of(const Options& options) {
     return {options.count_include_pad, options.divisor_override};
-  }
-  static void read(Problem& problem, Options& options) {
-    options.count_include_pad = problem.flag("count_include_pad", true);
-    options.divisor_override = problem.optional_integer("divisor_override");
   }
   constexpr Fault fault() const {
     return divisor_override == OptionalIndex(0)
@@ -114,7 +108,6 @@ struct LpReduction {
   double p = 2.0;
 
   static constexpr LpReduction of(const Options& options) { return {options.p}; }
-  static void read(Problem& problem, Options& options) { options.p = problem.real("p", 2.0); }
   constexpr Fault fault() const {
     const bool finite = p - p == 0.0;
     return finite && p > 0.0
@@ -150,11 +143,6 @@ struct SmoothMaxReduction {
 
   static constexpr SmoothMaxReduction of(const Options& options) {
     return {options.pad_cells, options.normalised, options.beta};
-  }
-  static void read(Problem& problem, Options& options) {
-    options.beta = problem.real("beta", 1.0);
-    options.normalised = problem.flag("normalised", false);
-    options.pad_cells = problem.pad_cells();
   }
   constexpr Fault fault() const { return check_beta(beta); }
   std::string text() const {
@@ -214,17 +202,9 @@ template <class R>
 ReducedGeometry<R> parse_reduced(Problem problem) {
   const Shape x = problem.shape("x");
   const int rank = problem_rank(problem, x);
-  typename R::Options options;
-  read_pool_options(problem, options);
-  R::read(problem, options);
+  const auto options = problem.options<typename R::Options>();
   problem.finish(R::op);
   return reduced_geometry<R>(x, options, rank);
-}
-
-template <class R>
-std::size_t hash_value(const ReducedGeometry<R>& g) {
-  return detail::hash_combine(hash_value(g.pool),
-                              static_cast<Index>(std::hash<std::string>{}(g.text())));
 }
 
 // The same by the names of the pools; the first give a fault, the second throw it.

@@ -15,6 +15,7 @@ struct WinnerIndices {
   PoolGeometry pool;
 
   Shape result_shape() const { return pool.y_shape(); }
+  static std::size_t scratch_bytes() { return 0; }
   void run(const Selection& winners, Index* out, void*) const {
     if (winners.is_compact()) {
       expand_winners(winners.taps().data(), pool, out);

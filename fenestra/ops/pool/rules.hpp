@@ -146,11 +146,12 @@ void PoolPrimitive<R>::run_with(const PoolKernel<T, R>& kernel,
 /// Without a kernel where it would have to read winners that are no bytes.
 template <class R>
 template <KernelScalar T>
-WithKernel<PoolPrimitive<R>, PoolKernel<T, R>> PoolPrimitive<R>::prepare() const {
+std::unique_ptr<const graph::Kernel> PoolPrimitive<R>::prepare() const {
   const bool reads_winners = kHasWinners && direction != PoolDirection::forward;
-  return {
-      *this,
-      reads_winners && !has_compact_winners(g.pool) ? nullptr : &choose_pool<T, R>({direction, g})};
+  const PoolKernel<T, R>* const candidate =
+      reads_winners && !has_compact_winners(g.pool) ? nullptr : &choose_pool<T, R>({direction, g});
+  return std::unique_ptr<const graph::Kernel>(
+      new WithKernel<PoolPrimitive, T, PoolKernel<T, R>>(*this, candidate));
 }
 
 // --- Derivatives ------------------------------
@@ -160,7 +161,7 @@ namespace detail {
 /// Max and average: another map of the pool, by the same winners where it has them.
 template <class R, class V>
 V linear_map(const PoolPrimitive<R>& p, PoolDirection to, const Saved<V>& saved, const V& v) {
-  const PoolPrimitive<R> map{to, p.g};
+  const PoolPrimitive<R> map{{}, to, p.g};
   if constexpr (PoolPrimitive<R>::kHasWinners) {
     return apply(
         map, {v}, {p.direction == PoolDirection::forward ? saved.workspace : saved.data[0]});
@@ -234,13 +235,13 @@ struct SmoothMaps {
   const V& beta;
 
   V mix(const V& v) const {
-    return apply(SmoothMaxPoolPrimitive{PoolDirection::mix, g}, {x, beta, v});
+    return apply(SmoothMaxPoolPrimitive{{}, PoolDirection::mix, g}, {x, beta, v});
   }
   V spread(const V& u) const {
-    return apply(SmoothMaxPoolPrimitive{PoolDirection::spread, g}, {x, beta, u});
+    return apply(SmoothMaxPoolPrimitive{{}, PoolDirection::spread, g}, {x, beta, u});
   }
-  V slope() const { return apply(SmoothMaxPoolPrimitive{PoolDirection::slope, g}, {x, beta}); }
-  V curve() const { return apply(SmoothMaxPoolPrimitive{PoolDirection::curve, g}, {x, beta}); }
+  V slope() const { return apply(SmoothMaxPoolPrimitive{{}, PoolDirection::slope, g}, {x, beta}); }
+  V curve() const { return apply(SmoothMaxPoolPrimitive{{}, PoolDirection::curve, g}, {x, beta}); }
   /// d^3y/dbeta^3
   V third() const {
     const V mean = mix(x);
@@ -365,20 +366,21 @@ std::optional<V> PoolPrimitive<R>::jvp(const Saved<V>& saved,
 // --- Batches ------------------------------
 
 /// The hidden axis joins the batch, the windows stay as they are.
-template <class R, AnyValue V>
-Applied<V> apply_batched(const PoolPrimitive<R>& p, const BatchCall<V>& call) {
+template <class R>
+template <class V>
+Applied<V> PoolPrimitive<R>::batched(const BatchCall<V>& call) const {
   // One pool's winners for many values, or a sharpness per item: unusual.
   if ((!call.data.empty() && call.data[0].count == 0) ||
       (PoolPrimitive<R>::kHasBeta && call.is_stacked(1))) {
-    return apply_item_by_item(p, call);
+    return apply_item_by_item(*this, call);
   }
-  PoolPrimitive<R> wide = p;
+  PoolPrimitive<R> wide = *this;
   wide.g.pool.batched = true;
   wide.g.pool.batch *= call.count;
   const auto folded = [&](std::size_t i, bool of_y) {
     return reshape(call.stacked(i), of_y ? wide.g.pool.y_shape() : wide.g.pool.x_shape());
   };
-  const bool spreads = p.direction == PoolDirection::spread;
+  const bool spreads = direction == PoolDirection::spread;
   std::vector<V> in{folded(0, spreads && !PoolPrimitive<R>::kHasBeta)};
   if constexpr (PoolPrimitive<R>::kHasBeta) {
     in.push_back(call.in[1].value());
@@ -392,8 +394,7 @@ Applied<V> apply_batched(const PoolPrimitive<R>& p, const BatchCall<V>& call) {
   }
   Applied<V> result =
       apply_all(wide, std::span<const V>(in), std::span<const IndicesOf<V>>(data), call.keep);
-  return {reshape(result.y, with_front(call.count, p.result_shape({}))),
-          std::move(result.workspace)};
+  return {reshape(result.y, with_front(call.count, result_shape({}))), std::move(result.workspace)};
 }
 
 }  // namespace fenestra

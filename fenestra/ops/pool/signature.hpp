@@ -10,13 +10,6 @@
 
 namespace fenestra::signature {
 
-template <>
-struct Fields<AdaptivePoolOptions> {
-  using O = AdaptivePoolOptions;
-  static constexpr std::tuple list{field("output_size", &O::output_size).mandatory(),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 inline constexpr std::string_view kMaxPoolResult = "Tensor | tuple[Tensor, IntArray]";
 
 inline constexpr std::string_view kPoolExample =

@@ -19,26 +19,23 @@ IndicesOf<V> cells_of_batch(const BatchCall<V>& call, const Shape& cells, const 
 
 }  // namespace detail
 
-template <AnyValue V>
-Applied<V> apply_batched(const TakePrimitive& p, const BatchCall<V>& call) {
-  return {take(call.stacked(0),
-               detail::cells_of_batch(call, p.to, p.from),
-               with_front(call.count, p.to)),
+template <class V>
+Applied<V> TakePrimitive::batched(const BatchCall<V>& call) const {
+  return {take(call.stacked(0), detail::cells_of_batch(call, to, from), with_front(call.count, to)),
           {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const PlacePrimitive& p, const BatchCall<V>& call) {
-  return {place(call.stacked(0),
-                detail::cells_of_batch(call, p.from, p.to),
-                with_front(call.count, p.to)),
-          {}};
+template <class V>
+Applied<V> PlacePrimitive::batched(const BatchCall<V>& call) const {
+  return {
+      place(call.stacked(0), detail::cells_of_batch(call, from, to), with_front(call.count, to)),
+      {}};
 }
 
-template <AnyValue V>
-Applied<V> apply_batched(const MaxToPrimitive& p, const BatchCall<V>& call) {
+template <class V>
+Applied<V> MaxToPrimitive::batched(const BatchCall<V>& call) const {
   const V x = call.stacked(0);
-  return apply_all(MaxToPrimitive{x.shape(), with_front(call.count, p.to)},
+  return apply_all(MaxToPrimitive{{}, x.shape(), with_front(call.count, to)},
                    std::span<const V>(&x, 1),
                    std::span<const IndicesOf<V>>(),
                    call.keep);

@@ -8,6 +8,22 @@
 
 namespace fenestra {
 
+/// The fields of options that name the axes that go.
+template <class O, class Axes, class Visit>
+constexpr void reduced_axes_fields(Visit&& field, Axes O::*axes) {
+  field("axes",
+        axes,
+        {.help = "the axes that go: 0,2",
+         .otherwise = "all of them",
+         .argument = "axis",
+         .alias = "dim"});
+  field("keep",
+        &O::keep,
+        {.help = "whether axes that go stay with extent 1",
+         .argument = "keepdims",
+         .alias = "keepdim"});
+}
+
 /// Which axes a reduction runs over; all of them where the list is empty. Negative axes count from
 /// the last.
 struct ReduceOptions {
@@ -15,6 +31,11 @@ struct ReduceOptions {
   bool keep = false;  ///< reduced axes stay, with extent 1
 
   friend constexpr bool operator==(const ReduceOptions&, const ReduceOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    reduced_axes_fields<ReduceOptions>(field, &ReduceOptions::axes);
+  }
 };
 
 /// The same for a variance: the sum of squares is divided by the number of elements less the
@@ -25,6 +46,12 @@ struct VarOptions {
   Index correction = 0;
 
   friend constexpr bool operator==(const VarOptions&, const VarOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    reduced_axes_fields<VarOptions>(field, &VarOptions::axes);
+    field("correction", &VarOptions::correction, {.place = Place::by_keyword});
+  }
 };
 
 /// Where an extreme is: along one axis, or flat over all of x where none is given.
@@ -33,6 +60,11 @@ struct ArgOptions {
   bool keep = false;
 
   friend constexpr bool operator==(const ArgOptions&, const ArgOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    reduced_axes_fields<ArgOptions>(field, &ArgOptions::axis);
+  }
 };
 
 /// The sum of x over the axes in which `shape` is 1 or missing.

@@ -34,6 +34,12 @@ void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) {
     const bool is_kept = axis >= lead && to[axis - lead] == extent;
     Shape& extents = is_kept ? kept : summed;
     Shape& strides = is_kept ? kept_strides : summed_strides;
+    const int outer = extents.rank() - 1;
+    if (outer >= 0 && strides[outer] == extent * stride) {
+      extents[outer] *= extent;
+      strides[outer] = stride;
+      continue;
+    }
     extents.push_back(extent);
     strides.push_back(stride);
   }

@@ -6,7 +6,6 @@
 #include <fenestra/ops/reduce/reduce.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,20 +27,13 @@ inline constexpr std::string_view kReduceNames[] = {"sum", "mean", "max", "min"}
 }
 
 inline std::string to_string(const ReduceGeometry& g) {
-  std::string text =
-      "f=" + std::string(detail::kReduceNames[static_cast<int>(g.f)]) + " x=" + problem_text(g.x);
-  for (std::size_t i = 0; i < g.options.axes.size(); ++i) {
-    text += (i == 0 ? " axes=" : ",") + std::to_string(g.options.axes[i]);
-  }
-  return text + (g.options.keep ? " keep=true" : "");
-}
-
-inline std::size_t hash_value(const ReduceGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
+  return "f=" + std::string(detail::kReduceNames[static_cast<int>(g.f)]) +
+         " x=" + problem_text(g.x) + fields_text(g.options);
 }
 
 struct Reduce : EngineOperator<Reduce> {
   using Geometry = ReduceGeometry;
+  using Options = ReduceOptions;
   static constexpr std::string_view name = "reduce";
   static constexpr std::string_view summary = "sum, mean, maximum or minimum over axes";
   static constexpr std::string_view example = "f=mean x=8x16x32x32 axes=2,3 keep=true";
@@ -51,14 +43,7 @@ struct Reduce : EngineOperator<Reduce> {
     Geometry g;
     g.f = static_cast<ReduceFunction>(problem.choice("f", detail::kReduceNames));
     g.x = problem.shape("x");
-    if (problem.has("axes")) {
-      const PerAxis axes = problem.axis_list("axes");
-      for (int i = 0; i < axes.count; ++i) {
-        const bool possible = axes[i] >= -kMaxRank && axes[i] < kMaxRank;
-        g.options.axes.push_back(possible ? static_cast<int>(axes[i]) : kMaxRank);
-      }
-    }
-    g.options.keep = problem.flag("keep", false);
+    g.options = problem.options<Options>();
     problem.finish(name);
     reduced_shape(name, g.x, g.options.axes);
     return g;

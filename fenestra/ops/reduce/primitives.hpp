@@ -8,7 +8,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/reduce/call.hpp>
@@ -33,7 +33,7 @@ constexpr V broadcast_to(const V& x, const Shape& shape);
 
 }  // namespace generic
 
-struct SumToPrimitive {
+struct SumToPrimitive : PrimitiveBase<SumToPrimitive> {
   static constexpr std::string_view name = "sum_to";
   Shape from;
   Shape to;
@@ -44,7 +44,7 @@ struct SumToPrimitive {
     return split_all(1, to.rank() > 0 && to.rank() == from.rank() && to[0] == from[0]);
   }
   SumToPrimitive piece(Index count) const {
-    return {with_samples(from, count), with_samples(to, count)};
+    return {{}, with_samples(from, count), with_samples(to, count)};
   }
   /// Reads the axes that it adds up whole.
   std::optional<TileOf<SumToPrimitive>> tile(std::span<const Shape>, const Box& box) const {
@@ -59,10 +59,13 @@ struct SumToPrimitive {
         axes.mixed |= 1U << axis;
       }
     }
-    return TileOf<SumToPrimitive>{box, {part}, {part.shape(), box.shape()}, axes};
+    return TileOf<SumToPrimitive>{box, {part}, {{}, part.shape(), box.shape()}, axes};
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if constexpr (KernelScalar<T>) {
       sum_to_kernel(in[0].data(), out, from, to);
     } else {
@@ -90,11 +93,13 @@ struct SumToPrimitive {
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
     return sum_to(*dots[0], to);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const SumToPrimitive&, const SumToPrimitive&) = default;
 };
 
-struct BroadcastToPrimitive {
+struct BroadcastToPrimitive : PrimitiveBase<BroadcastToPrimitive> {
   static constexpr std::string_view name = "broadcast_to";
   Shape from;
   Shape to;
@@ -103,14 +108,17 @@ struct BroadcastToPrimitive {
   std::optional<Split> split(std::span<const Shape> in) const { return split_broadcast(in, to); }
   BroadcastToPrimitive piece(Index count) const {
     const bool cut = from.rank() == to.rank() && from[0] == to[0];
-    return {cut ? with_samples(from, count) : from, with_samples(to, count)};
+    return {{}, cut ? with_samples(from, count) : from, with_samples(to, count)};
   }
   std::optional<TileOf<BroadcastToPrimitive>> tile(std::span<const Shape>, const Box& box) const {
     const Box part = broadcast_box(from, to, box);
-    return TileOf<BroadcastToPrimitive>{box, {part}, {part.shape(), box.shape()}};
+    return TileOf<BroadcastToPrimitive>{box, {part}, {{}, part.shape(), box.shape()}};
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (to.elements().value_or(0) == 0) {
       return;
     }
@@ -132,6 +140,8 @@ struct BroadcastToPrimitive {
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
     return broadcast_to(*dots[0], to);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const BroadcastToPrimitive&, const BroadcastToPrimitive&) = default;
 };
@@ -149,7 +159,7 @@ constexpr V sum_to(const V& x, const Shape& shape) {
                 "sum_to: x = " + to_string(x.shape()) + " does not reduce to " + to_string(shape) +
                     "\n  fix: equal extents, or 1 on the axes to add up");
   }
-  return apply(SumToPrimitive{x.shape(), shape}, x);
+  return apply(SumToPrimitive{{}, x.shape(), shape}, x);
 }
 
 template <AnyValue V>
@@ -163,7 +173,7 @@ constexpr V broadcast_to(const V& x, const Shape& shape) {
                 "broadcast_to: x = " + to_string(x.shape()) + " does not expand to " +
                     to_string(shape) + "\n  fix: equal extents, or 1 on the axes to repeat");
   }
-  return apply(BroadcastToPrimitive{x.shape(), shape}, x);
+  return apply(BroadcastToPrimitive{{}, x.shape(), shape}, x);
 }
 
 }  // namespace generic

@@ -118,7 +118,7 @@ template <AnyValue V>
 constexpr V max_over(const V& x, const ReduceOptions& options = {}) {
   const ReducedShape to = reduced_shape("max_over", x.shape(), options.axes);
   detail::require_some("max_over", x.shape(), to);
-  const V kept = x.shape() == to.kept ? x : apply(MaxToPrimitive{x.shape(), to.kept}, x);
+  const V kept = x.shape() == to.kept ? x : apply(MaxToPrimitive{{}, x.shape(), to.kept}, x);
   return options.keep ? kept : reshape(kept, to.removed);
 }
 
@@ -140,7 +140,7 @@ IndicesOf<V> arg_extreme(std::string_view op, const V& x, const ArgOptions& opti
   }
   const ReducedShape to = reduced_shape(op, x.shape(), axes);
   require_some(op, x.shape(), to);
-  const auto winners = apply_all(MaxToPrimitive{x.shape(), to.kept},
+  const auto winners = apply_all(MaxToPrimitive{{}, x.shape(), to.kept},
                                  std::span<const V>(&x, 1),
                                  std::span<const IndicesOf<V>>(),
                                  true)

@@ -13,6 +13,7 @@ struct RepeatedCells {
   Shape to;
 
   Shape result_shape() const { return with_front(count, to); }
+  static std::size_t scratch_bytes() { return 0; }
   void run(const Selection& cells, Index* out, void*) const {
     const Index n = to.elements().value_or(0);
     const Index* cell = cells.indices().data();

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/spec/scalar.hpp>
 
@@ -23,14 +23,17 @@ constexpr V place(const V& y, const IndicesOf<V>& cells, const Shape& shape);
 
 /// Flat indices into a tensor of `from`, one for each element of `to`, trusted: whoever makes the
 /// indices checks them.
-struct TakePrimitive {
+struct TakePrimitive : PrimitiveBase<TakePrimitive> {
   static constexpr std::string_view name = "take";
   Shape from;
   Shape to;
 
   constexpr Shape result_shape(const Shape&) const { return to; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
     const Index* cells = data[0].indices().data();
     const Index n = to.elements().value_or(0);
     for (Index i = 0; i < n; ++i) {
@@ -45,18 +48,23 @@ struct TakePrimitive {
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
     return take(*dots[0], saved.data[0], to);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const TakePrimitive&, const TakePrimitive&) = default;
 };
 
-struct PlacePrimitive {
+struct PlacePrimitive : PrimitiveBase<PlacePrimitive> {
   static constexpr std::string_view name = "place";
   Shape from;
   Shape to;
 
   constexpr Shape result_shape(const Shape&) const { return to; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
     std::fill_n(out, to.elements().value_or(0), T(0));
     const Index* cells = data[0].indices().data();
     for (Index i = 0; i < in[0].size(); ++i) {
@@ -71,18 +79,20 @@ struct PlacePrimitive {
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
     return place(*dots[0], saved.data[0], to);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const PlacePrimitive&, const PlacePrimitive&) = default;
 };
 
 template <AnyValue V>
 constexpr V take(const V& x, const IndicesOf<V>& cells, const Shape& shape) {
-  return apply(TakePrimitive{x.shape(), shape}, {x}, {cells});
+  return apply(TakePrimitive{{}, x.shape(), shape}, {x}, {cells});
 }
 
 template <AnyValue V>
 constexpr V place(const V& y, const IndicesOf<V>& cells, const Shape& shape) {
-  return apply(PlacePrimitive{y.shape(), shape}, {y}, {cells});
+  return apply(PlacePrimitive{{}, y.shape(), shape}, {y}, {cells});
 }
 
 /// What cells are along one axis: `cell / inner % extent`, in a tensor of `shape`. Of cells of a
@@ -94,6 +104,7 @@ struct CellPositions {
   Shape shape;
 
   const Shape& result_shape() const { return shape; }
+  static std::size_t scratch_bytes() { return 0; }
   void run(const Selection& cells, Index* out, void*) const {
     const Index* cell = cells.indices().data();
     const Index n = shape.elements().value_or(0);
@@ -115,7 +126,7 @@ FENESTRA_API Data cell_positions(const Data& cells, const CellPositions& of);
 FENESTRA_API Indices repeated_cells(const Indices& cells, Index count, Index size, const Shape& to);
 
 /// The maximum over the axes in which `to` is 1; none of them is empty.
-struct MaxToPrimitive {
+struct MaxToPrimitive : PrimitiveBase<MaxToPrimitive> {
   static constexpr std::string_view name = "max_to";
   Shape from;
   Shape to;
@@ -153,6 +164,8 @@ struct MaxToPrimitive {
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
     return take(*dots[0], saved.workspace, to);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const MaxToPrimitive&, const MaxToPrimitive&) = default;
 

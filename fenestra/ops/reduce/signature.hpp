@@ -6,27 +6,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<ReduceOptions> {
-  using O = ReduceOptions;
-  static constexpr std::tuple list{field("axis", &O::axes).also("dim"),
-                                   field("keepdims", &O::keep).also("keepdim")};
-};
-
-template <>
-struct signature::Fields<VarOptions> {
-  using O = VarOptions;
-  static constexpr std::tuple list{field("axis", &O::axes).also("dim"),
-                                   field("keepdims", &O::keep).also("keepdim"),
-                                   field("correction", &O::correction).by_keyword()};
-};
-template <>
-struct signature::Fields<ArgOptions> {
-  using O = ArgOptions;
-  static constexpr std::tuple list{field("axis", &O::axis).also("dim"),
-                                   field("keepdims", &O::keep).also("keepdim")};
-};
-
 struct ReduceSignature {
   template <class D>
   static void declare(D& declarer) {

@@ -128,5 +128,29 @@ TEST(Reduce, LargeSumsStayWithinTheirBoundAndDoNotDependOnThreads) {
   set_threads(before);
 }
 
+// Axes side by side are summed as one; which ones are depends on every axis.
+TEST(Reduce, SumsOfIntegersAreExactOverAnyAxes) {
+  const Shape shape{3, 4, 1, 5, 6};
+  Tensor<float> x(shape);
+  Random random(6);
+  for (float& value : x.mutable_values()) {
+    value = static_cast<float>(random.between(-9, 9));
+  }
+  const auto wide = x.map([](float v) { return static_cast<long double>(v); });
+  for (int chosen = 0; chosen < 1 << shape.rank(); ++chosen) {
+    for (const bool keep : {false, true}) {
+      ReduceOptions options{.keep = keep};
+      for (int axis = 0; axis < shape.rank(); ++axis) {
+        if ((chosen >> axis & 1) != 0) {
+          options.axes.push_back(axis);
+        }
+      }
+      EXPECT_EQ(sum(x, options).map([](float v) { return static_cast<long double>(v); }),
+                sum(wide, options))
+          << chosen;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fenestra

@@ -6,7 +6,6 @@
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,10 +21,6 @@ struct ReshapeGeometry {
 
 inline std::string to_string(const ReshapeGeometry& g) {
   return "x=" + problem_text(g.x) + " y=" + problem_text(g.y);
-}
-
-inline std::size_t hash_value(const ReshapeGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
 }
 
 struct Reshape : EngineOperator<Reshape> {

@@ -2,7 +2,7 @@
 // storage, moves nothing. flatten, squeeze and unsqueeze are reshapes.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/geometry.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/call.hpp>
@@ -20,7 +20,7 @@ constexpr V reshape(const V& x, const Shape& shape);
 
 }  // namespace generic
 
-struct ReshapePrimitive {
+struct ReshapePrimitive : PrimitiveBase<ReshapePrimitive> {
   static constexpr std::string_view name = "reshape";
   Shape from;
   Shape to;
@@ -32,7 +32,7 @@ struct ReshapePrimitive {
     return split_all(1, from.rank() > 0 && to.rank() > 0 && from[0] == to[0]);
   }
   ReshapePrimitive piece(Index count) const {
-    return {with_samples(from, count), with_samples(to, count)};
+    return {{}, with_samples(from, count), with_samples(to, count)};
   }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
@@ -42,6 +42,8 @@ struct ReshapePrimitive {
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
     return reshape(*dots[0], to);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const ReshapePrimitive&, const ReshapePrimitive&) = default;
 };
@@ -98,7 +100,7 @@ constexpr V reshape(const V& x, const Shape& shape) {
   if (x.shape() == to) {
     return x;
   }
-  return apply(ReshapePrimitive{x.shape(), to}, x);
+  return apply(ReshapePrimitive{{}, x.shape(), to}, x);
 }
 
 }  // namespace generic

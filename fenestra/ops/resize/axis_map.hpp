@@ -176,14 +176,6 @@ struct AxisSteps {
       from = to;
     }
   }
-  /// As a compiled program runs it.
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection>,
-           T* out,
-           const SelectionBuffer&,
-           void* scratch) const {
-    run(in[0].data(), out, static_cast<T*>(scratch));
-  }
   void run(const T* x, T* out) const {
     Tensor<T> spare = Tensor<T>::uninitialised(Shape{2 * between()});
     run(x, out, spare.mutable_data());

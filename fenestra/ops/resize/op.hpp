@@ -37,33 +37,15 @@ inline std::string to_string(const ResizeProblem& p) {
   }
   std::string text = p.f == ResizeFunction::resize ? "f=resize" : "f=adjoint";
   text += " x=" + problem_text(g.x_shape()) + (by_size ? " size=" + sizes : " scale=" + scales);
-  text += g.mode == ResizeMode::nearest ? " mode=nearest" : " mode=bilinear";
+  text += " mode=" + field_text(g.mode);
   text += g.align_corners ? " align_corners=true" : "";
   text += g.layout == Layout::channels_last ? " layout=channels_last" : "";
   return text + (g.batched ? "" : " batched=false");
 }
 
-inline std::size_t hash_value(const ResizeProblem& p) {
-  const ResizeGeometry& g = p.resize;
-  std::size_t seed = static_cast<std::size_t>(p.f);
-  for (const Index value : {g.batch,
-                            g.channels,
-                            static_cast<Index>(g.batched),
-                            static_cast<Index>(g.mode),
-                            static_cast<Index>(g.align_corners),
-                            static_cast<Index>(g.layout)}) {
-    seed = detail::hash_combine(seed, value);
-  }
-  for (const ResizeAxis& a : g.axes) {
-    for (const Index value : {a.in, a.out, a.step.num, a.step.den}) {
-      seed = detail::hash_combine(seed, value);
-    }
-  }
-  return seed;
-}
-
 struct Resize : EngineOperator<Resize> {
   using Geometry = ResizeProblem;
+  using Options = ResizeOptions;
   static constexpr std::string_view name = "resize";
   static constexpr std::string_view summary =
       "resize and its adjoint: nearest or linear interpolation of the spatial axes";
@@ -71,28 +53,13 @@ struct Resize : EngineOperator<Resize> {
 
   static Geometry parse(std::string_view text) {
     static constexpr std::string_view kFunctions[] = {"resize", "adjoint"};
-    static constexpr std::string_view kModes[] = {"nearest", "bilinear"};
     Problem problem(text);
     Geometry g;
     if (problem.has("f")) {
       g.f = static_cast<ResizeFunction>(problem.choice("f", kFunctions));
     }
     const Shape x = problem.shape("x");
-    ResizeOptions options;
-    options.size = problem.per_axis("size", {});
-    const std::vector<double> factors = problem.reals("scale");
-    if (factors.size() == 1) {
-      options.scale = factors[0];
-    } else {
-      for (const double factor : factors) {
-        options.scale.push_back(factor);
-      }
-    }
-    if (problem.has("mode")) {
-      options.mode = static_cast<ResizeMode>(problem.choice("mode", kModes));
-    }
-    options.align_corners = problem.flag("align_corners", false);
-    options.layout = problem.layout();
+    const auto options = problem.options<Options>();
     const int rank =
         problem.has("batched") ? x.rank() - (problem.flag("batched", true) ? 2 : 1) : 0;
     problem.finish(name);

@@ -5,8 +5,10 @@
 #include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/layout.hpp>
 
+#include <array>
 #include <concepts>
 #include <initializer_list>
+#include <string_view>
 
 namespace fenestra {
 
@@ -14,6 +16,9 @@ enum class ResizeMode {
   nearest,   ///< the cell floor(o * in/out)
   bilinear,  ///< linear interpolation along every spatial axis: linear, bilinear, trilinear, ...
 };
+
+template <>
+inline constexpr std::array<std::string_view, 2> enum_names<ResizeMode> = {"nearest", "bilinear"};
 
 /// One factor for all spatial axes, or one per axis: `.scale = 2`, `.scale = {2, 1.5}`.
 struct ResizeScale {
@@ -50,6 +55,24 @@ struct ResizeOptions {
   ResizeMode mode = ResizeMode::nearest;
   bool align_corners = false;  ///< bilinear only: first and last cells of x and y coincide
   Layout layout = Layout::channels_first;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = ResizeOptions;
+    field("size",
+          &O::size,
+          {.help = "extents of the output: 16, or 16,8", .otherwise = "what the scale gives"});
+    field("scale",
+          &O::scale,
+          {.help = "factor on the extents: 2, or 2,1.5",
+           .otherwise = "what the size gives",
+           .argument = "scale_factor"});
+    field("mode", &O::mode, {.help = help::kMode});
+    field("align_corners",
+          &O::align_corners,
+          {.help = "whether the corner cells stay where they are"});
+    layout_field<O>(field);
+  }
 };
 
 }  // namespace fenestra

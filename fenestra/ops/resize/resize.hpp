@@ -5,7 +5,8 @@
 //   of
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
+#include <fenestra/engine/tensor_kernel.hpp>
 #include <fenestra/ops/resize/call.hpp>
 #include <fenestra/ops/resize/geometry.hpp>
 
@@ -14,9 +15,29 @@
 
 namespace fenestra {
 
+/// With its maps made once.
+template <class T>
+class AxisStepsKernel final : public TensorKernel<T> {
+ public:
+  explicit AxisStepsKernel(AxisSteps<T> steps) : steps_(std::move(steps)) {}
+
+  std::size_t scratch_bytes() const override { return steps_.scratch_bytes(); }
+  void compute(std::span<const Tensor<T>> in,
+               std::span<const Selection>,
+               T* out,
+               const SelectionBuffer&,
+               void* scratch,
+               const T*) const override {
+    steps_.run(in[0].data(), out, static_cast<T*>(scratch));
+  }
+
+ private:
+  AxisSteps<T> steps_;
+};
+
 struct ResizeAdjointPrimitive;
 
-struct ResizePrimitive {
+struct ResizePrimitive : PrimitiveBase<ResizePrimitive> {
   static constexpr std::string_view name = "resize";
   ResizeGeometry g;
 
@@ -34,14 +55,18 @@ struct ResizePrimitive {
     return result;
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     steps<T>().run(in[0].data(), out);
   }
   template <KernelScalar T>
-  AxisSteps<T> prepare() const {
-    return steps<T>();
+  std::unique_ptr<const graph::Kernel> prepare() const {
+    return std::unique_ptr<const graph::Kernel>(new AxisStepsKernel<T>(steps<T>()));
   }
   std::string attributes() const { return to_string(g); }
+  std::string layout() const { return std::string(layout_name(g.layout)); }
   /// A part of each axis, between the first and the last cell that it reads.
   std::optional<TileOf<ResizePrimitive>> tile(std::span<const Shape>, const Box& box) const {
     TileOf<ResizePrimitive> tile{box, {box}, *this};
@@ -84,7 +109,7 @@ struct ResizePrimitive {
   friend bool operator==(const ResizePrimitive&, const ResizePrimitive&) = default;
 };
 
-struct ResizeAdjointPrimitive {
+struct ResizeAdjointPrimitive : PrimitiveBase<ResizeAdjointPrimitive> {
   static constexpr std::string_view name = "resize_adjoint";
   ResizeGeometry g;
 
@@ -103,17 +128,21 @@ struct ResizeAdjointPrimitive {
     return result;
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     steps<T>().run(in[0].data(), out);
   }
   template <KernelScalar T>
-  AxisSteps<T> prepare() const {
-    return steps<T>();
+  std::unique_ptr<const graph::Kernel> prepare() const {
+    return std::unique_ptr<const graph::Kernel>(new AxisStepsKernel<T>(steps<T>()));
   }
   std::string attributes() const { return to_string(g); }
+  std::string layout() const { return std::string(layout_name(g.layout)); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(ResizePrimitive{g}, y_bar);
+    return apply(ResizePrimitive{{}, g}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -125,7 +154,7 @@ struct ResizeAdjointPrimitive {
 
 template <class V>
 V ResizePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
-  return apply(ResizeAdjointPrimitive{g}, y_bar);
+  return apply(ResizeAdjointPrimitive{{}, g}, y_bar);
 }
 
 inline namespace generic {
@@ -139,7 +168,7 @@ constexpr V resize(const V& x, const ResizeGeometry& g) {
                 "resize: x = " + to_string(x.shape()) + ", the geometry is for " +
                     to_string(g.x_shape()) + "\n  fix: equal shapes");
   }
-  return apply(ResizePrimitive{g}, x);
+  return apply(ResizePrimitive{{}, g}, x);
 }
 template <AnyValue V>
 constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
@@ -150,7 +179,7 @@ constexpr V resize_adjoint(const V& y_bar, const ResizeGeometry& g) {
                     ", x = " + to_string(g.x_shape()) + " resized is " + to_string(g.y_shape()) +
                     "\n  fix: y_bar of that shape");
   }
-  return apply(ResizeAdjointPrimitive{g}, y_bar);
+  return apply(ResizeAdjointPrimitive{{}, g}, y_bar);
 }
 
 template <AnyValue V>

@@ -6,22 +6,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::EnumNames<ResizeMode> {
-  static constexpr std::array list{std::pair{ResizeMode::nearest, "nearest"},
-                                   std::pair{ResizeMode::bilinear, "bilinear"}};
-};
-
-template <>
-struct signature::Fields<ResizeOptions> {
-  using O = ResizeOptions;
-  static constexpr std::tuple list{field("size", &O::size),
-                                   field("scale_factor", &O::scale),
-                                   field("mode", &O::mode),
-                                   field("align_corners", &O::align_corners),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 struct ResizeSignature {
   template <class D>
   static void declare(D& declarer) {

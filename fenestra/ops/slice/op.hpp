@@ -42,16 +42,6 @@ inline std::string to_string(const SliceGeometry& g) {
   return text;
 }
 
-inline std::size_t hash_value(const SliceGeometry& g) {
-  std::size_t seed = static_cast<std::size_t>(g.f);
-  for (const Shape& list : {g.shape, g.region.begin, g.region.count, g.region.step}) {
-    for (const Index value : list) {
-      seed = detail::hash_combine(seed, value);
-    }
-  }
-  return seed;
-}
-
 struct Slice : EngineOperator<Slice> {
   using Geometry = SliceGeometry;
   static constexpr std::string_view name = "slice";

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <fenestra/base/checked.hpp>
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/slice/call.hpp>
 #include <fenestra/ops/slice/region.hpp>
 #include <fenestra/tensor/box.hpp>
@@ -35,14 +35,17 @@ inline Region with_samples(Region region, Index count) {
 
 struct SliceAdjointPrimitive;
 
-struct SlicePrimitive {
+struct SlicePrimitive : PrimitiveBase<SlicePrimitive> {
   static constexpr std::string_view name = "slice";
   Shape shape;  ///< of the whole
   Region region;
 
   constexpr Shape result_shape(const Shape&) const { return region.count; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     const StridedRegion from = strided(shape, region);
     if (region.count.elements().value_or(0) > 0) {
       copy_region(in[0].data() + from.offset,
@@ -54,7 +57,7 @@ struct SlicePrimitive {
   }
   std::optional<Split> split(std::span<const Shape>) const { return split_slice(shape, region); }
   SlicePrimitive piece(Index count) const {
-    return {with_samples(shape, count), with_samples(region, count)};
+    return {{}, with_samples(shape, count), with_samples(region, count)};
   }
   std::optional<TileOf<SlicePrimitive>> tile(std::span<const Shape>, const Box& box) const {
     TileOf<SlicePrimitive> tile{box, {box}, *this};
@@ -80,14 +83,17 @@ struct SlicePrimitive {
   friend bool operator==(const SlicePrimitive&, const SlicePrimitive&) = default;
 };
 
-struct SliceAdjointPrimitive {
+struct SliceAdjointPrimitive : PrimitiveBase<SliceAdjointPrimitive> {
   static constexpr std::string_view name = "slice_adjoint";
   Shape shape;  ///< of the whole
   Region region;
 
   constexpr Shape result_shape(const Shape&) const { return shape; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     std::fill_n(out, shape.elements().value_or(0), T(0));
     const StridedRegion to = strided(shape, region);
     if (in[0].size() > 0) {
@@ -100,12 +106,12 @@ struct SliceAdjointPrimitive {
   }
   std::optional<Split> split(std::span<const Shape>) const { return split_slice(shape, region); }
   SliceAdjointPrimitive piece(Index count) const {
-    return {with_samples(shape, count), with_samples(region, count)};
+    return {{}, with_samples(shape, count), with_samples(region, count)};
   }
   std::string attributes() const { return to_string(region); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(SlicePrimitive{shape, region}, y_bar);
+    return apply(SlicePrimitive{{}, shape, region}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -117,7 +123,7 @@ struct SliceAdjointPrimitive {
 
 template <class V>
 V SlicePrimitive::vjp(int, const Saved<V>&, const V& y_bar) const {
-  return apply(SliceAdjointPrimitive{shape, region}, y_bar);
+  return apply(SliceAdjointPrimitive{{}, shape, region}, y_bar);
 }
 
 inline namespace generic {
@@ -128,7 +134,7 @@ constexpr V slice(const V& x, std::span<const AxisRange> ranges) {
   if (region == whole_region(x.shape())) {
     return x;
   }
-  return apply(SlicePrimitive{x.shape(), region}, x);
+  return apply(SlicePrimitive{{}, x.shape(), region}, x);
 }
 
 template <AnyValue V>
@@ -145,7 +151,7 @@ constexpr V slice_adjoint(const V& u, const Shape& shape, std::span<const AxisRa
   if (u.shape() == shape && region == whole_region(shape)) {
     return u;
   }
-  return apply(SliceAdjointPrimitive{shape, region}, u);
+  return apply(SliceAdjointPrimitive{{}, shape, region}, u);
 }
 
 template <AnyValue V>

@@ -6,7 +6,6 @@
 #include <fenestra/ops/softmax/softmax.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +29,6 @@ inline std::string to_string(const SoftmaxGeometry& g) {
   return "f=" + std::string(detail::kSoftmaxNames[static_cast<int>(g.f)]) +
          " x=" + problem_text(g.x) + " axis=" + std::to_string(g.axis) +
          (g.keep ? " keep=true" : "");
-}
-
-inline std::size_t hash_value(const SoftmaxGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
 }
 
 struct Softmax : EngineOperator<Softmax> {

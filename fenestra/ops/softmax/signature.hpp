@@ -11,13 +11,14 @@ namespace signature {
 /// The axis of a softmax.
 struct SoftmaxAxis {
   int axis = -1;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    field("axis", &SoftmaxAxis::axis, {.alias = "dim"});
+  }
 };
 inline constexpr std::string_view kSoftmaxArguments =
     "axis: the axis to normalise along; negative ones count from the last.";
-template <>
-struct Fields<SoftmaxAxis> {
-  static constexpr std::tuple list{field("axis", &SoftmaxAxis::axis).also("dim")};
-};
 
 }  // namespace signature
 

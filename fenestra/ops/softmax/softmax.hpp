@@ -8,6 +8,7 @@
 #pragma once
 
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/require.hpp>
@@ -111,7 +112,7 @@ void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view)
 template <AnyValue V>
 constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis);
 
-struct SoftmaxPrimitive {
+struct SoftmaxPrimitive : PrimitiveBase<SoftmaxPrimitive> {
   static constexpr std::string_view name = "softmax";
   SoftmaxFunction f = SoftmaxFunction::softmax;
   Shape x;
@@ -140,7 +141,7 @@ struct SoftmaxPrimitive {
   std::optional<Split> split(std::span<const Shape> in) const {
     return split_all(in.size(), axis != 0);
   }
-  SoftmaxPrimitive piece(Index count) const { return {f, with_samples(x, count), axis}; }
+  SoftmaxPrimitive piece(Index count) const { return {{}, f, with_samples(x, count), axis}; }
   std::optional<TileOf<SoftmaxPrimitive>> tile(std::span<const Shape> in, const Box& box) const {
     if (in.size() != 1 || box[axis] != IndexRange{0, result_shape(x)[axis]}) {
       return std::nullopt;
@@ -148,10 +149,13 @@ struct SoftmaxPrimitive {
     Box part = box;
     part.set(axis, {0, x[axis]});
     return TileOf<SoftmaxPrimitive>{
-        box, {part}, {f, part.shape(), axis}, {.from = {}, .mixed = 1U << axis}};
+        box, {part}, {{}, f, part.shape(), axis}, {.from = {}, .mixed = 1U << axis}};
   }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (in[0].size() == 0) {
       return;
     }
@@ -206,7 +210,7 @@ struct SoftmaxPrimitive {
 /// `axis` is resolved.
 template <AnyValue V>
 constexpr V apply_softmax(SoftmaxFunction f, const V& x, int axis) {
-  return apply(SoftmaxPrimitive{f, x.shape(), axis}, x);
+  return apply(SoftmaxPrimitive{{}, f, x.shape(), axis}, x);
 }
 
 inline namespace generic {

@@ -7,11 +7,11 @@
 
 namespace fenestra {
 
-template <AnyValue V>
-Applied<V> apply_batched(const SortPrimitive& p, const BatchCall<V>& call) {
-  const V x = call.stacked(0);
-  return apply_all(SortPrimitive{x.shape(), p.axis + 1, p.count, p.descending},
-                   std::span<const V>(&x, 1),
+template <class V>
+Applied<V> SortPrimitive::batched(const BatchCall<V>& call) const {
+  const V stacked = call.stacked(0);
+  return apply_all(SortPrimitive{{}, stacked.shape(), axis + 1, count, descending},
+                   std::span<const V>(&stacked, 1),
                    std::span<const IndicesOf<V>>(),
                    call.keep);
 }

@@ -6,7 +6,6 @@
 #include <fenestra/ops/sort/sort.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +15,6 @@ namespace fenestra {
 inline std::string to_string(const SortPrimitive& g) {
   return "x=" + problem_text(g.x) + " axis=" + std::to_string(g.axis) +
          " count=" + std::to_string(g.count) + (g.descending ? " descending=true" : "");
-}
-
-inline std::size_t hash_value(const SortPrimitive& g) {
-  return std::hash<std::string>{}(to_string(g));
 }
 
 struct Sort : EngineOperator<Sort> {
@@ -55,7 +50,7 @@ struct Sort : EngineOperator<Sort> {
   static Geometry random(Random& random) {
     const Shape x = random_shape(random, 1, 4);
     const auto axis = static_cast<int>(random.between(0, x.rank() - 1));
-    return {x, axis, random.chance(2) ? x[axis] : random.between(0, x[axis]), random.chance(2)};
+    return {{}, x, axis, random.chance(2) ? x[axis] : random.between(0, x[axis]), random.chance(2)};
   }
 
   static std::vector<TensorInfo> inputs(const Geometry& g) { return {{"x", g.x}}; }

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 #include <fenestra/ops/sort/call.hpp>
@@ -49,7 +49,7 @@ void sort_line(const T* x, Index step, std::vector<Index>& order, Index count, b
 
 }  // namespace spec
 
-struct SortPrimitive {
+struct SortPrimitive : PrimitiveBase<SortPrimitive> {
   static constexpr std::string_view name = "sort";
   Shape x;
   int axis = 0;
@@ -103,6 +103,8 @@ struct SortPrimitive {
   std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
     return take(*dots[0], saved.workspace, result_shape(x));
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int, int) { return false; }
   friend bool operator==(const SortPrimitive&, const SortPrimitive&) = default;
 };
@@ -123,7 +125,7 @@ constexpr SortPrimitive resolve_sort(
                     std::to_string(at) + " of x = " + to_string(x) + ", which has " +
                     std::to_string(x[at]) + "\n  fix: from 0 to " + std::to_string(x[at]));
   }
-  return {x, at, wanted, descending};
+  return {{}, x, at, wanted, descending};
 }
 
 template <AnyValue V>

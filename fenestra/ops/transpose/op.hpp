@@ -24,16 +24,6 @@ inline std::string to_string(const TransposeGeometry& g) {
   return "x=" + problem_text(g.x) + (g.x.rank() > 0 ? " order=" + list_text(g.order) : "");
 }
 
-inline std::size_t hash_value(const TransposeGeometry& g) {
-  std::size_t seed = 0;
-  for (const Shape& list : {g.x, g.order}) {
-    for (const Index value : list) {
-      seed = detail::hash_combine(seed, value);
-    }
-  }
-  return seed;
-}
-
 struct Transpose : EngineOperator<Transpose> {
   using Geometry = TransposeGeometry;
   static constexpr std::string_view name = "transpose";

@@ -1,7 +1,7 @@
 // Transpose on any value type: the axes in another order. Linear; its adjoint is the inverse order.
 #pragma once
 
-#include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/transpose/call.hpp>
 #include <fenestra/ops/transpose/evaluate.hpp>
 #include <fenestra/tensor/box.hpp>
@@ -23,13 +23,16 @@ constexpr Shape inverse_order(const Shape& order) {
   return inverse;
 }
 
-struct TransposePrimitive {
+struct TransposePrimitive : PrimitiveBase<TransposePrimitive> {
   static constexpr std::string_view name = "transpose";
   Shape order;  ///< a permutation of the axes
 
   constexpr Shape result_shape(const Shape& x) const { return transposed_shape(x, order); }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     evaluate_transpose(in[0], order, out);
   }
   std::optional<Split> split(std::span<const Shape>) const { return split_all(1, order[0] == 0); }
@@ -44,7 +47,7 @@ struct TransposePrimitive {
   std::string attributes() const { return to_string(order); }
   template <class V>
   V vjp(int, const Saved<V>&, const V& y_bar) const {
-    return apply(TransposePrimitive{inverse_order(order)}, y_bar);
+    return apply(TransposePrimitive{{}, inverse_order(order)}, y_bar);
   }
   template <class V>
   std::optional<V> jvp(const Saved<V>&, std::span<const std::optional<V>> dots) const {
@@ -94,7 +97,7 @@ constexpr V transpose(const V& x, std::span<const int> order) {
   for (int i = 0; i < resolved.rank(); ++i) {
     moves = moves || resolved[i] != i;
   }
-  return moves ? apply(TransposePrimitive{resolved}, x) : x;
+  return moves ? apply(TransposePrimitive{{}, resolved}, x) : x;
 }
 
 template <AnyValue V>

@@ -7,11 +7,11 @@
 
 namespace fenestra {
 
-template <AnyValue V>
-Applied<V> apply_batched(const WherePrimitive& p, const BatchCall<V>& call) {
-  const int rank = p.shape.rank();
+template <class V>
+Applied<V> WherePrimitive::batched(const BatchCall<V>& call) const {
+  const int rank = shape.rank();
   return {broadcast_to(where(call.aligned(0, rank), call.aligned(1, rank), call.aligned(2, rank)),
-                       with_front(call.count, p.shape)),
+                       with_front(call.count, shape)),
           {}};
 }
 

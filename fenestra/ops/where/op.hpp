@@ -6,7 +6,6 @@
 #include <fenestra/ops/where/where.hpp>
 #include <fenestra/spec/problem.hpp>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +22,6 @@ struct WhereGeometry {
 
 inline std::string to_string(const WhereGeometry& g) {
   return "mask=" + problem_text(g.mask) + " a=" + problem_text(g.a) + " b=" + problem_text(g.b);
-}
-
-inline std::size_t hash_value(const WhereGeometry& g) {
-  return std::hash<std::string>{}(to_string(g));
 }
 
 struct Where : EngineOperator<Where> {

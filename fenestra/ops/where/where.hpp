@@ -4,8 +4,8 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/engine/apply.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/reduce/primitives.hpp>
@@ -22,7 +22,7 @@ template <KernelScalar T>
 FENESTRA_API void where_kernel(
     const T* mask, const T* a, const T* b, T* out, const BroadcastLoop<3>& loop);
 
-struct WherePrimitive {
+struct WherePrimitive : PrimitiveBase<WherePrimitive> {
   static constexpr std::string_view name = "where";
   Shape mask;
   Shape a;
@@ -31,7 +31,10 @@ struct WherePrimitive {
 
   constexpr Shape result_shape(const Shape&) const { return shape; }
   template <class T>
-  void run(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection>,
+           T* out,
+           const SelectionBuffer&) const {
     if (shape.elements().value_or(0) == 0) {
       return;
     }
@@ -56,14 +59,14 @@ struct WherePrimitive {
     const auto cut = [&](const Shape& of) {
       return of.rank() == shape.rank() && of[0] == shape[0] ? with_samples(of, count) : of;
     };
-    return {cut(mask), cut(a), cut(b), cut(shape)};
+    return {{}, cut(mask), cut(a), cut(b), cut(shape)};
   }
   std::optional<TileOf<WherePrimitive>> tile(std::span<const Shape> in, const Box& box) const {
     TileOf<WherePrimitive> tile{box, {}, {}};
     for (const Shape& operand : in) {
       tile.in.push_back(broadcast_box(operand, shape, box));
     }
-    tile.part = {tile.in[0].shape(), tile.in[1].shape(), tile.in[2].shape(), box.shape()};
+    tile.part = {{}, tile.in[0].shape(), tile.in[1].shape(), tile.in[2].shape(), box.shape()};
     return tile;
   }
   /// The mask has no derivative: a step of it changes nothing, or jumps.
@@ -85,6 +88,8 @@ struct WherePrimitive {
     return broadcast_to(where(saved[0], dots[1] ? *dots[1] : zero, dots[2] ? *dots[2] : zero),
                         shape);
   }
+  template <class V>
+  Applied<V> batched(const BatchCall<V>& call) const;
   static constexpr bool needs(int i, int what) { return i != 0 && what == 0; }
   friend bool operator==(const WherePrimitive&, const WherePrimitive&) = default;
 };
@@ -95,7 +100,7 @@ template <AnyValue V>
 constexpr V where_values(const V& mask, const V& a, const V& b) {
   const Shape shape =
       broadcast_shape("where", broadcast_shape("where", a.shape(), b.shape()), mask.shape());
-  return apply(WherePrimitive{mask.shape(), a.shape(), b.shape(), shape}, {mask, a, b});
+  return apply(WherePrimitive{{}, mask.shape(), a.shape(), b.shape(), shape}, {mask, a, b});
 }
 
 }  // namespace generic

@@ -6,6 +6,7 @@
 namespace fenestra {
 
 struct AdaptiveAvgPool : MeanOverWindows {
+  using Options = AdaptivePoolOptions;
   static constexpr std::string_view name = "adaptive_avg_pool";
   static constexpr std::string_view summary =
       "average pooling over bins that divide the input; global with output_size=1";

@@ -6,6 +6,7 @@
 namespace fenestra {
 
 struct AdaptiveMaxPool : MaxOverWindows {
+  using Options = AdaptivePoolOptions;
   static constexpr std::string_view name = "adaptive_max_pool";
   static constexpr std::string_view summary =
       "max pooling over bins that divide the input; global with output_size=1";

@@ -5,19 +5,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<AvgPoolOptions> {
-  using O = AvgPoolOptions;
-  static constexpr std::tuple list{field("kernel_size", &O::kernel).mandatory(),
-                                   field("stride", &O::stride),
-                                   field("padding", &O::padding),
-                                   field("ceil_mode", &O::ceil_mode),
-                                   field("count_include_pad", &O::count_include_pad),
-                                   field("divisor_override", &O::divisor_override),
-                                   field("dilation", &O::dilation).by_keyword(),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 struct AvgPoolSignature {
   template <class D>
   static void declare(D& declarer) {

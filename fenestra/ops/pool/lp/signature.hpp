@@ -5,18 +5,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<LpPoolOptions> {
-  using O = LpPoolOptions;
-  static constexpr std::tuple list{field("norm_type", &O::p).mandatory(),
-                                   field("kernel_size", &O::kernel).mandatory(),
-                                   field("stride", &O::stride),
-                                   field("ceil_mode", &O::ceil_mode),
-                                   field("padding", &O::padding).by_keyword(),
-                                   field("dilation", &O::dilation).by_keyword(),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 struct LpPoolSignature {
   template <class D>
   static void declare(D& declarer) {

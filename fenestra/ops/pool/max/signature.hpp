@@ -5,18 +5,6 @@
 
 namespace fenestra {
 
-template <>
-struct signature::Fields<MaxPoolOptions> {
-  using O = MaxPoolOptions;
-  static constexpr std::tuple list{field("kernel_size", &O::kernel).mandatory(),
-                                   field("stride", &O::stride),
-                                   field("padding", &O::padding),
-                                   field("dilation", &O::dilation),
-                                   field("ceil_mode", &O::ceil_mode),
-                                   field("pad_cells", &O::pad_cells).by_keyword(),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 struct MaxPoolSignature {
   template <class D>
   static void declare(D& declarer) {

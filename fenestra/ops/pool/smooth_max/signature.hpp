@@ -5,20 +5,6 @@
 
 namespace fenestra {
 
-/// The sharpness is missing: it is an input, differentiable like the others.
-template <>
-struct signature::Fields<SmoothMaxPoolOptions> {
-  using O = SmoothMaxPoolOptions;
-  static constexpr std::tuple list{field("kernel_size", &O::kernel).mandatory(),
-                                   field("stride", &O::stride),
-                                   field("padding", &O::padding),
-                                   field("dilation", &O::dilation),
-                                   field("ceil_mode", &O::ceil_mode),
-                                   field("normalised", &O::normalised).by_keyword(),
-                                   field("pad_cells", &O::pad_cells).by_keyword(),
-                                   field("layout", &O::layout).by_keyword()};
-};
-
 struct SmoothMaxPoolSignature {
   template <class D>
   static void declare(D& declarer) {

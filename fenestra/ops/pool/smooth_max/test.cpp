@@ -279,14 +279,15 @@ TEST(SmoothMaxPool, HardlyAnySharpnessGivesTheMeanAndItsDerivatives) {
       Tape<T> tape;
       const auto x = tape.parameter(window.x);
       const auto b = tape.parameter(window.beta);
-      const auto y = apply(SmoothMaxPoolPrimitive{PoolDirection::forward, window.g}, {x, b});
+      const auto y = apply(SmoothMaxPoolPrimitive{{}, PoolDirection::forward, window.g}, {x, b});
       EXPECT_NEAR(y[0], T(3 + 1.75 * beta), 16 * u) << beta;
       const auto first = tape.backward(y);
       EXPECT_NEAR(first[b][0], T(1.75), 32 * u + 1e-9) << beta;
       Tape<T> again;
       const auto x2 = again.parameter(window.x);
       const auto b2 = again.parameter(window.beta);
-      const auto slope = apply(SmoothMaxPoolPrimitive{PoolDirection::slope, window.g}, {x2, b2});
+      const auto slope =
+          apply(SmoothMaxPoolPrimitive{{}, PoolDirection::slope, window.g}, {x2, b2});
       const auto second = again.backward(slope);
       EXPECT_NEAR(second[b2][0], T(1.5), 64 * u + 1e-9) << beta;
       // d slope/dx = (x - mean)/n
