@@ -20,7 +20,18 @@ inline std::string& program_name() {
   return name;
 }
 
-enum ExitCode { fine = 0, law_broken = 1, bad_usage = 2, bad_input = 3, was_interrupted = 130 };
+enum ExitCode {
+  fine = 0,
+  law_broken = 1,
+  bad_usage = 2,
+  bad_input = 3,
+  lost_rank = 4,
+  was_interrupted = 130
+};
+
+/// Added to the codes 1 to 3 by `train --resume-or-start`: another start would end the same way.
+/// MPI and its launchers end with small codes of their own, which must not be taken for these.
+inline constexpr int kNotAgain = 100;
 
 /// Keys in the order in which they are written.
 using Json = nlohmann::ordered_json;

@@ -182,11 +182,6 @@ struct ShownKernel {
   std::optional<double> seconds;
 };
 
-/// Up to the algorithm, which comes last: what a caller says with its type.
-std::string_view type_of(const KernelChoice& choice) {
-  return std::string_view(choice.name).substr(0, choice.name.rfind('_'));
-}
-
 /// Candidates in the order in which they are asked; the first of each direction and type that
 /// accepts is the one that runs.
 std::vector<ShownKernel> shown_kernels(const OperatorEntry& entry,
@@ -198,10 +193,10 @@ std::vector<ShownKernel> shown_kernels(const OperatorEntry& entry,
     const bool accepts = choice.refusal.empty();
     const bool is_first = std::none_of(shown.begin(), shown.end(), [&](const ShownKernel& other) {
       return other.runs && other.choice.direction == choice.direction &&
-             type_of(other.choice) == type_of(choice);
+             check::kernel_type(other.choice) == check::kernel_type(choice);
     });
     shown.push_back({choice, accepts && is_first, {}});
-    if (with_times && accepts) {
+    if (with_times && choice.able) {
       shown.back().seconds = check::find_kernels(entry.name).time(d.problem, choice, kSeconds);
     }
   }

@@ -118,9 +118,11 @@ int launch(const LaunchOptions& options) {
       return was_interrupted;
     }
     // What was said wrongly is wrong the next time, too.
-    const bool is_final = code == fine || code == law_broken || code == bad_usage ||
-                          code == bad_input || code == was_interrupted;
-    if (is_final || restart == options.restarts) {
+    if (code == kNotAgain + law_broken || code == kNotAgain + bad_usage ||
+        code == kNotAgain + bad_input) {
+      return code - kNotAgain;
+    }
+    if (code == fine || code == was_interrupted || restart == options.restarts) {
       return code;
     }
     processes = options.fewer ? std::max(1, processes - 1) : processes;

@@ -1,10 +1,12 @@
 // The command `fenestra`: reads the command line, calls a command, turns errors into text and exit
 // codes. Results go to standard output, errors and progress to standard error. Exit codes: 0 fine,
-// 1 a law is broken, 2 usage, 3 bad input, 130 interrupted.
+// 1 a law is broken, 2 usage, 3 bad input, 4 other processes lost, 130 interrupted; a training that
+// something starts again has kNotAgain more than 1 to 3.
 #include <fenestra/base/error.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/wrap.hpp>
+#include <fenestra/ranks/communicator.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -78,18 +80,31 @@ std::string path_of(const CLI::App& app) {
   return CLI::detail::join(std::vector<std::string>(names.begin() + 1, names.end()), " ");
 }
 
-/// The first word that is no option must be a command; says which one was probably meant.
-void require_command(const std::vector<std::string>& arguments, const CLI::App& app) {
+/// The first word that is no option; empty where there is none.
+std::string command_word(const std::vector<std::string>& arguments) {
+  const auto word = std::find_if(arguments.begin(), arguments.end(), [](const std::string& said) {
+    return !said.starts_with("-");
+  });
+  return word == arguments.end() ? "" : *word;
+}
+
+/// The first word must be a command; says which one was probably meant.
+void require_command(const std::string& word, const CLI::App& app) {
   const std::vector<std::string> commands = parts_of(app);
-  for (const std::string& word : arguments) {
-    if (word.starts_with("-")) {
-      continue;
-    }
-    if (std::find(commands.begin(), commands.end(), word) == commands.end()) {
-      throw UsageError("there is no command \"" + word + "\"" + did_you_mean(word, commands));
-    }
-    return;
+  if (!word.empty() && std::find(commands.begin(), commands.end(), word) == commands.end()) {
+    throw UsageError("there is no command \"" + word + "\"" + did_you_mean(word, commands));
   }
+}
+
+bool says(const std::vector<std::string>& arguments, std::string_view option) {
+  return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
+}
+
+/// The code for whoever starts the training again, if something does.
+int code_for_next_start(const std::vector<std::string>& arguments, int code) {
+  const bool is_final = code == law_broken || code == bad_usage || code == bad_input;
+  const bool has_next = command_word(arguments) == "train" && says(arguments, "--resume-or-start");
+  return is_final && has_next ? kNotAgain + code : code;
 }
 
 /// What nobody asked for, and what was probably meant by it.
@@ -143,7 +158,7 @@ int print_topic(const CommandLine::Topic& topic, bool as_json) {
   }
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, const std::vector<std::string>& arguments) {
   if (argc > 0) {
     // What was typed works again, in the commands that are suggested.
     program_name() = argv[0];
@@ -163,19 +178,18 @@ int run(int argc, char** argv) {
       "  fenestra explain model lenet --form step --batch 64\n"
       "  fenestra check max_pool \"x=1x2x9x9 kernel=3 stride=2 padding=1\"\n"
       "  fenestra check all --cases 100 --seed 1\n"
-      "\nExit codes: 0 fine, 1 a law is broken, 2 usage, 3 bad input, 130 interrupted.");
+      "\nExit codes: 0 fine, 1 a law is broken, 2 usage, 3 bad input, 4 other processes lost, "
+      "130 interrupted.");
   CommandLine line;
   bool show_version = false;
   app.add_flag("--version", show_version, "print version, compiler, scalars and operators");
   add_json(app, line);
   add_commands(app, line);
 
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
   // A line that cannot be read may still have said how to answer.
-  const bool asks_for_json =
-      std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  const bool asks_for_json = says(arguments, "--json");
   try {
-    require_command(arguments, app);
+    require_command(command_word(arguments), app);
     app.parse(argc, argv);
     if (show_version) {
       return info(line.json);
@@ -199,6 +213,9 @@ int run(int argc, char** argv) {
     return usage(error.what(), path_of(app), asks_for_json);
   } catch (const UsageError& error) {
     return usage(error.what(), path_of(app), asks_for_json);
+  } catch (const ranks::LostRank& error) {
+    refuse(error, line.about, line.json);
+    return lost_rank;
   } catch (const Error& error) {
     return refuse(error, line.about, line.json);
   } catch (const std::bad_alloc& error) {
@@ -218,10 +235,11 @@ int run(int argc, char** argv) {
 }  // namespace fenestra::cli
 
 int main(int argc, char** argv) {
-  const int code = fenestra::cli::run(argc, argv);
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  int code = fenestra::cli::run(argc, argv, arguments);
   if (!std::cout.flush()) {
     std::cerr << "fenestra: standard output cannot be written\n";
-    return fenestra::cli::bad_input;
+    code = fenestra::cli::bad_input;
   }
-  return code;
+  return fenestra::cli::code_for_next_start(arguments, code);
 }

@@ -56,13 +56,13 @@ Tensor<float> picture(const fs::path& path,
     return Tensor<float>(Shape{1, channels, height, width},
                          std::vector<float>(ready.values().begin(), ready.values().end()));
   }
-  Tensor<float> turned(Shape{1, height, width, channels});
+  Tensor<float> transposed(Shape{1, height, width, channels});
   for (Index c = 0; c < channels; ++c) {
     for (Index cell = 0; cell < height * width; ++cell) {
-      turned.mutable_data()[cell * channels + c] = ready.data()[c * height * width + cell];
+      transposed.mutable_data()[cell * channels + c] = ready.data()[c * height * width + cell];
     }
   }
-  return turned;
+  return transposed;
 }
 
 Datum load_input(const fs::path& path,

@@ -1,5 +1,6 @@
-// `fenestra explain OPERATOR --help`. Which fields an operator has is asked of its parser, so that
-// the list cannot miss one that it reads or name one that it does not; what they mean stands here.
+// `fenestra explain OPERATOR --help`. Options say themselves what they mean. Which other fields an
+// operator has is asked of its parser, so that the list cannot miss one that it reads or name one
+// that it does not; what those mean stands here.
 #include <fenestra/base/error.hpp>
 #include <fenestra/base/nearest.hpp>
 #include <fenestra/cli/operator_help.hpp>
@@ -23,9 +24,12 @@ struct FieldWords {
   std::string_view otherwise = {};
 };
 
+/// Stands for all options of the operator, but for the layout, which is the last of the fields.
+constexpr std::string_view kOptions = "";
+constexpr std::string_view kLayout = "layout";
 constexpr std::string_view kAxisWords = "the axis; from the last one where negative";
 
-/// In the order in which they are printed.
+/// In the order in which they are printed, those before the options first.
 constexpr FieldWords kWords[] = {
     {"", "f", "which function", "the first of them"},
     {"", "x", "shape of the input: 8x3x32x32"},
@@ -36,31 +40,9 @@ constexpr FieldWords kWords[] = {
     {"reshape", "y", "shape of the result; an extent of -1 is what is left"},
     {"slice", "shape", "shape of the whole"},
     {"gather", "indices", "shape of the indices"},
-    {"", "kernel", "cells of a window: 3 for all axes, or 3,2"},
-    {"max_unpool",
-     "kernel",
-     "cells of a window of the pool: 2 for all axes, or 2,3",
-     "what output_size says"},
-    {"conv", "stride", "cells from one window to the next: 2, or 2,1", "1"},
-    {"conv_transpose", "stride", "cells from one window to the next: 2, or 2,1", "1"},
-    {"", "stride", "cells from one window to the next: 2, or 2,1", "the kernel"},
-    {"", "padding", "cells added at the edges: 1, 1,0, low:high as in 1:0,0:1, same or valid", "0"},
-    {"", "dilation", "cells from one tap of a window to the next", "1"},
-    {"", "output_padding", "cells that the output gets at its high edge", "0"},
-    {"", "output_size", "extents of the output: 7,7"},
-    {"conv_transpose", "output_size", "extents of the output: 7,7", "what the windows cover"},
-    {"max_unpool", "output_size", "extents of the output: 7,7", "what the windows cover"},
-    {"conv", "groups", "parts that the channels are cut into", "1"},
-    {"conv_transpose", "groups", "parts that the channels are cut into", "1"},
+    {"", kOptions, ""},
     {"normalise", "groups", "parts of the channels, of group_norm", "1"},
     {"", "bias", "whether there is one", "false"},
-    {"", "ceil_mode", "whether a last window may reach over the edge", "false"},
-    {"", "pad_cells", "what padding is to a maximum: nothing, or zeros", "ignore"},
-    {"", "count_include_pad", "whether padding counts in a mean", "true"},
-    {"", "divisor_override", "what sums are divided by", "the cells that count"},
-    {"", "beta", "sharpness: the larger, the closer to the maximum", "1"},
-    {"", "normalised", "whether equal cells give their own value", "false"},
-    {"lp_pool", "p", "exponent", "2"},
     {"elementwise", "p", "exponent, of power", "1"},
     {"elementwise", "slope", "below zero, of leaky_relu", "1"},
     {"elementwise", "low", "lower bound, of clip", "1"},
@@ -69,15 +51,8 @@ constexpr FieldWords kWords[] = {
     {"elementwise", "alpha", "limit below zero, of elu", "1"},
     {"pad", "low", "cells added before each axis: 0,0,1,1", "0 on each axis"},
     {"pad", "high", "cells added behind each axis: 0,0,1,1", "0 on each axis"},
-    {"pad", "value", "of the added cells, in mode constant", "0"},
-    {"", "mode", "where the numbers of new cells come from", "the first of them"},
-    {"resize", "size", "extents of the output: 16, or 16,8", "what the scale gives"},
-    {"resize", "scale", "factor on the extents: 2, or 2,1.5", "what the size gives"},
-    {"resize", "align_corners", "whether the corner cells stay where they are", "false"},
     {"normalise", "affine", "whether there are a scale and a shift", "true"},
     {"normalise", "axes", "how many of the last axes, of layer_norm", "1"},
-    {"normalise", "eps", "added to the variance", "1e-5"},
-    {"reduce", "axes", "the axes that go: 0,2", "all of them"},
     {"", "keep", "whether axes that go stay with extent 1", "false"},
     {"concat", "axis", kAxisWords, "0"},
     {"", "axis", kAxisWords, "-1"},
@@ -90,11 +65,7 @@ constexpr FieldWords kWords[] = {
     {"slice", "begin", "first cell on each axis: 0,1", "0, or the last one where step < 0"},
     {"slice", "count", "cells on each axis: 2,6", "as many as there are"},
     {"slice", "step", "from one cell to the next: 1,2", "1 on each axis"},
-    {"", "transpose_a", "whether the last two axes of a are swapped", "false"},
-    {"", "transpose_b", "whether the last two axes of b are swapped", "false"},
-    {"", "reduction", "what becomes of the losses of the samples", "mean"},
     {"", "batched", "whether the first axis of x is the batch", "what the rank of x says"},
-    {"", "layout", "where the channels are", "channels_first"},
 };
 
 std::vector<std::string> split(std::string_view text, std::string_view separator) {
@@ -190,17 +161,17 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string fields_text(const std::vector<OperatorField>& fields) {
+std::string fields_text(const std::vector<ProblemField>& fields) {
   std::vector<std::vector<std::string>> rows;
-  for (const OperatorField& field : fields) {
-    std::string about(field.meaning);
+  for (const ProblemField& field : fields) {
+    std::string about(field.help);
     if (!field.choices.empty()) {
       about += ": " + joined(field.choices);
     }
     if (field.is_required) {
       about += "; required";
     } else if (!field.otherwise.empty()) {
-      about += "; left out: " + std::string(field.otherwise);
+      about += "; left out: " + field.otherwise;
     }
     rows.push_back({std::string(field.name), about});
   }
@@ -209,11 +180,20 @@ std::string fields_text(const std::vector<OperatorField>& fields) {
 
 }  // namespace
 
-std::vector<OperatorField> operator_fields(const OperatorEntry& entry) {
+std::vector<ProblemField> operator_fields(const OperatorEntry& entry) {
   const std::vector<std::string> problems = problems_of(entry);
-  std::vector<OperatorField> fields;
+  const std::vector<ProblemField> options = entry.options();
+  const auto is_option = [&](std::string_view name) {
+    return std::ranges::find(options, name, &ProblemField::name) != options.end();
+  };
+  std::vector<ProblemField> fields;
   for (const FieldWords& words : kWords) {
-    if (words.op != entry.name && (!words.op.empty() || has_line_of_its_own(entry, words.name))) {
+    if (words.name == kOptions) {
+      fields.insert(fields.end(), options.begin(), options.end());
+      continue;
+    }
+    if (is_option(words.name) ||
+        (words.op != entry.name && (!words.op.empty() || has_line_of_its_own(entry, words.name)))) {
       continue;
     }
     for (const std::string& problem : problems) {
@@ -222,26 +202,27 @@ std::vector<OperatorField> operator_fields(const OperatorEntry& entry) {
         const std::string missing = std::string(words.name) + "=...";
         fields.push_back(
             {.name = words.name,
-             .meaning = words.meaning,
-             .otherwise = words.otherwise,
+             .help = words.meaning,
+             .otherwise = std::string(words.otherwise),
              .choices = choices_of(*expected),
              .is_required = expected_at(complaint(entry, rest), rest.size()) == missing});
         break;
       }
     }
   }
+  std::ranges::stable_partition(fields, [](const ProblemField& f) { return f.name != kLayout; });
   return fields;
 }
 
 std::string operator_help(std::string_view name, bool as_json) {
   const OperatorEntry& entry = check::find_operator(name);
-  const std::vector<OperatorField> fields = operator_fields(entry);
+  const std::vector<ProblemField> fields = operator_fields(entry);
   if (as_json) {
     Json list = Json::array();
-    for (const OperatorField& field : fields) {
+    for (const ProblemField& field : fields) {
       const bool has_default = !field.is_required && !field.otherwise.empty();
       list.push_back({{"name", field.name},
-                      {"meaning", field.meaning},
+                      {"meaning", field.help},
                       {"choices", field.choices.empty() ? Json(nullptr) : Json(field.choices)},
                       {"required", field.is_required},
                       {"default", has_default ? Json(field.otherwise) : Json(nullptr)}});
@@ -262,8 +243,8 @@ std::string operator_help(std::string_view name, bool as_json) {
 
 std::string meant_field(const OperatorEntry& entry, std::string_view problem) {
   std::vector<std::string_view> names;
-  const std::vector<OperatorField> fields = operator_fields(entry);
-  for (const OperatorField& field : fields) {
+  const std::vector<ProblemField> fields = operator_fields(entry);
+  for (const ProblemField& field : fields) {
     names.push_back(field.name);
   }
   for (const std::string& field : split(problem, " ")) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/check/entry.hpp>
+#include <fenestra/spec/problem.hpp>
 
 #include <string>
 #include <string_view>
@@ -9,16 +10,8 @@
 
 namespace fenestra::cli {
 
-struct OperatorField {
-  std::string_view name;
-  std::string_view meaning;
-  std::string_view otherwise;  ///< what is taken where it is left out; "" where it may not be
-  std::vector<std::string> choices = {};  ///< the words that it may be, if it is a word
-  bool is_required = false;               ///< of the operator's example
-};
-
-/// The fields that the operator reads, found by asking its parser: those of all its functions.
-std::vector<OperatorField> operator_fields(const check::OperatorEntry& entry);
+/// The fields that the operator reads, those of all its functions.
+std::vector<ProblemField> operator_fields(const check::OperatorEntry& entry);
 
 /// What `fenestra explain OPERATOR --help` prints. Throws `unknown_operator`.
 std::string operator_help(std::string_view name, bool as_json);

@@ -343,6 +343,7 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
   Found<T> found;
   Said mine;
   layout_ = gradient_layout(task.slots);
+  ++weights_;
   leaf_buffers_.clear();
   leaf_shares_.clear();
   sum_.start({.leaves = cut.leaves(),
@@ -358,7 +359,7 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
         leaf == 0 ? task.key : task.key.fold("leaf").fold(static_cast<std::uint64_t>(leaf));
     const double share = cut.share(leaf);
     T* const memory = sum_.begin_leaf(leaf, static_cast<T>(share));
-    GradientRoom<T> room;
+    GradientRoom<T> room{.weights = weights_};
     for (const ranks::ElementRange& range : layout_.gradients) {
       room.memory.push_back(memory + range.begin);
     }

@@ -99,6 +99,7 @@ class LeafSteps {
   std::vector<double> leaf_shares_;
   ranks::LeafSum<T> buffer_sum_;
   StepFindings<T> findings_;
+  std::uint64_t weights_ = 0;  ///< the number of this step's
   bool has_agreed_ = false;
 };
 

@@ -91,6 +91,32 @@ TEST(Slabs, AUNetHasTheBitsOfTheWholeOnAnyNumberOfRanks) {
   }
 }
 
+TEST(Slabs, OnePictureLeavesNothingToTheNextOne) {
+  Layer<float> net = make_model<float>("unet", {.classes = 2, .channels = 1, .width = 0.25});
+  initialise(net, Key(1));
+  const Shape shape{1, 1, 40, 24};
+  const TracedNetwork network = trace_network<float>(net, shape);
+  ranks::run_ranks(3, [&](const CommunicatorPtr& communicator) {
+    SlabNetwork<float> slabs(network, communicator);
+    std::size_t bytes = 0;
+    for (const std::uint64_t seed : {2, 3, 2}) {
+      const Tensor<float> x = noise<float>(shape, seed);
+      const Tensor<float> whole = infer(net, x);
+      int writes = 0;
+      const SlabReport report = slabs.run(
+          tensor_source(x), {.begin = {}, .write = [&](const Box& box, const float* values) {
+                               Tensor<float> y = whole;
+                               tensor_sink(y).write(box, values);
+                               EXPECT_TRUE(same_bits(y, whole)) << seed;
+                               ++writes;
+                             }});
+      EXPECT_EQ(writes, 1);
+      EXPECT_TRUE(bytes == 0 || bytes == report.bytes);
+      bytes = report.bytes;
+    }
+  });
+}
+
 TEST(Slabs, StridesDilationsAndUnevenRowsHaveTheBitsOfTheWhole) {
   for (const char* text :
        {R"({"layer": "conv", "in": 2, "out": 3, "kernel": [5, 3], "stride": [3, 2],

@@ -95,8 +95,9 @@ struct TiledNetwork<T>::State {
         static_cast<std::size_t>(*part.input.shape().elements() + *part.output.shape().elements());
     return of.peak_bytes() + of.plan().constant_bytes() + cells * sizeof(T);
   }
-  /// Bytes that tiles of this size take: the most of the first, one in the middle and the last of
-  /// full size.
+  /// Bytes that tiles of this size take, nearly: the most of the first, one in the middle and the
+  /// last of full size. One that begins elsewhere between the cells of coarser levels may take
+  /// more.
   std::size_t bytes_of(const Shape& size) {
     grid.tile = size;
     std::size_t most = 0;
@@ -118,6 +119,28 @@ struct TiledNetwork<T>::State {
       size.push_back(std::min(side, extent(axis)));
     }
     return size;
+  }
+  /// A box and what is left of it, along its longest axis; throws where it is one cell.
+  std::pair<Box, Box> halves(const Box& box, std::size_t needed) const {
+    int longest = 0;
+    for (int axis = 1; axis < rank(); ++axis) {
+      longest = box.count[axis + 2] > box.count[longest + 2] ? axis : longest;
+    }
+    const Index cells = box.count[longest + 2];
+    if (cells == 1) {
+      throw_cell_refused(needed);
+    }
+    std::pair<Box, Box> parts(box, box);
+    parts.first.count[longest + 2] = cells / 2;
+    parts.second.begin[longest + 2] += cells / 2;
+    parts.second.count[longest + 2] -= cells / 2;
+    return parts;
+  }
+  [[noreturn]] void throw_cell_refused(std::size_t needed) const {
+    throw Error(ErrorCode::memory_limit,
+                "tiles: one cell of the output takes " + std::to_string(needed) +
+                    " bytes, the limit is " + std::to_string(options.memory) +
+                    "\n  fix: a larger limit");
   }
   bool fits(const Shape& size) { return bytes_of(size) <= options.memory; }
 
@@ -146,10 +169,7 @@ struct TiledNetwork<T>::State {
     } else if (const std::size_t least = bytes_of(square(1)); least <= options.memory) {
       side = between(1, std::min(longest, kStep), 1);
     } else {
-      throw Error(ErrorCode::memory_limit,
-                  "tiles: one cell of the output takes " + std::to_string(least) +
-                      " bytes, the limit is " + std::to_string(options.memory) +
-                      "\n  fix: a larger limit");
+      throw_cell_refused(least);
     }
     grid.tile = square(side);
   }
@@ -209,9 +229,22 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
   std::vector<Tensor<T>> results(1);
   Tensor<T> x;
   double read = 0;
-  for (Index number = 0; number < report.tiles; ++number) {
-    const detail::GraphTile part = s.cut(s.grid.box(number));
+  std::vector<Box> waiting;  // the next one last
+  for (Index number = 0, done = 0; done < report.tiles;) {
+    if (waiting.empty()) {
+      waiting.push_back(s.grid.box(number++));
+    }
+    const detail::GraphTile part = s.cut(waiting.back());
     std::shared_ptr<const Program<T>> needed = s.program(part.graph);
+    const std::size_t bytes = s.bytes(part, *needed);
+    if (bytes > s.options.memory) {
+      auto [first, second] = s.halves(waiting.back(), bytes);
+      waiting.back() = std::move(second);
+      waiting.push_back(std::move(first));
+      ++report.tiles;
+      continue;
+    }
+    waiting.pop_back();
     if (needed != program) {
       context.reset();  // before the next one takes its memory
       x = Tensor<T>();
@@ -225,10 +258,11 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
     const RunArgument arguments[] = {RunArgument(std::as_const(x))};
     program->run(*context, arguments, results);
     sink.write(part.output, results[0].data());
-    report.bytes = std::max(report.bytes, s.bytes(part, *program));
+    report.bytes = std::max(report.bytes, bytes);
     read += static_cast<double>(x.size());
+    ++done;
     if (s.options.progress) {
-      s.options.progress(number + 1, report.tiles);
+      s.options.progress(done, report.tiles);
     }
   }
   report.programs = s.compiled;

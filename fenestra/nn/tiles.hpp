@@ -52,8 +52,8 @@ struct TileOptions {
 
 struct TileReport {
   Shape output;
-  Shape tile;  ///< of the output, along each spatial axis
-  Index tiles = 0;
+  Shape tile;              ///< of the output, along each spatial axis
+  Index tiles = 0;         ///< one of full size that did not fit was cut in two
   Index programs = 0;      ///< tiles of different geometry that were compiled
   std::size_t bytes = 0;   ///< the most that a tile took, parameters counted
   double input_share = 1;  ///< cells read, by cells of the picture: what the overlap costs

@@ -97,7 +97,7 @@ TEST(Tiles, AUNetHasTheBitsOfTheWholeWhateverTheTiles) {
 }
 
 TEST(Tiles, AreAsLargeAsTheMemoryAllows) {
-  Layer<float> net = unet<float>({});
+  Layer<float> net = unet<float>({.width = 0.25});
   fill(net, 1);
   const Tensor<float> x = picture<float>(Shape{1, 1, 256, 256}, 2);
   const auto run = [&](std::size_t memory) {
@@ -117,6 +117,32 @@ TEST(Tiles, AreAsLargeAsTheMemoryAllows) {
   const TileReport less = run(some.bytes / 4);
   EXPECT_GT(less.tiles, some.tiles);
   EXPECT_GT(less.input_share, some.input_share);
+}
+
+TEST(Tiles, OfWhichOneTakesMoreThanTheFirstAreCutInTwo) {
+  Layer<float> net = unet<float>({.width = 0.25});
+  fill(net, 1);
+  const Tensor<float> x = picture<float>(Shape{1, 1, 48, 48}, 2);
+  const Tensor<float> whole = infer(net, x);
+  int cut = 0;
+  for (const Index side : {5, 7, 11, 13}) {
+    Tensor<float> y;
+    const auto run = [&](std::size_t memory) {
+      return infer_tiled<float>(
+          net, tensor_source(x), tensor_sink(y), {.tile = Shape{side, side}, .memory = memory});
+    };
+    const TileReport free = run(std::size_t{1} << 30);
+    try {
+      const TileReport tight = run(free.bytes - 1);
+      EXPECT_LT(tight.bytes, free.bytes);
+      EXPECT_GT(tight.tiles, free.tiles);
+      EXPECT_EQ(difference(whole, y), "");
+      ++cut;
+    } catch (const Error& error) {  // the first, the middle or the last takes the most
+      EXPECT_EQ(error.code(), ErrorCode::memory_limit) << error.what();
+    }
+  }
+  EXPECT_GT(cut, 0);
 }
 
 /// JSON of layers, drawn at random.

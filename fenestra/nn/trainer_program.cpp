@@ -146,6 +146,21 @@ bool StepProgram<T>::fits(const BatchView<T>& batch) const {
 }
 
 template <class T>
+PackedParameters StepProgram<T>::packed_for(std::uint64_t weights) {
+  if (weights == 0 || weights != weights_) {
+    runs_before_ = std::exchange(runs_, 0);
+    weights_ = weights;
+  }
+  ++runs_;
+  // That weights serve several leaves is seen when they do; then the next ones will, too. What a
+  // single run would keep takes memory for nothing.
+  if (weights == 0 || (runs_ == 1 && runs_before_ <= 1)) {
+    return PackedParameters::in_calls;
+  }
+  return runs_ == 1 ? PackedParameters::kept : PackedParameters::again;
+}
+
+template <class T>
 StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
                                      const BatchView<T>& batch,
                                      const Key& key,
@@ -181,7 +196,7 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
   const std::size_t first = results.size();
   results.insert(results.end(), room.memory.begin(), room.memory.end());
   std::vector<std::size_t> gradients;
-  program_->run(*context_, arguments, results, [&](std::span<const std::size_t> complete) {
+  const AfterStep after = [&](std::span<const std::size_t> complete) {
     gradients.clear();
     for (const std::size_t result : complete) {
       if (result >= first) {
@@ -189,7 +204,8 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
       }
     }
     room.found(gradients);
-  });
+  };
+  program_->run(*context_, arguments, results, after, packed_for(room.weights));
   return findings_;
 }
 

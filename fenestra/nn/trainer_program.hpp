@@ -70,6 +70,9 @@ struct GradientRoom {
   /// Called between the parts of a step, with the gradients that are complete since; with all of
   /// them in the end.
   std::function<void(std::span<const std::size_t> gradients)> found = {};
+  /// A number of the weights: steps of one program that are given the same one have the same
+  /// weights. 0: nobody says.
+  std::uint64_t weights = 0;
 };
 
 /// The step of one shape of batches.
@@ -91,10 +94,16 @@ class StepProgram {
   void release() { context_.reset(); }
 
  private:
+  /// Whether weights are packed for more than one run.
+  PackedParameters packed_for(std::uint64_t weights);
+
   Shape inputs_;
   std::optional<Shape> labels_;
   std::optional<Shape> values_;
   std::vector<MaskRequest> masks_;
+  std::uint64_t weights_ = 0;  ///< of the last run
+  int runs_ = 0;               ///< with these weights
+  int runs_before_ = 0;        ///< with those before
   std::optional<Program<T>> program_;
   std::optional<Context<T>> context_;
   StepFindings<T> findings_;

@@ -102,10 +102,9 @@ class ThreadExchange : public Exchange {
     std::deque<Message>& box = world_.box(receive.from, rank_, channel_);
     if (box.empty()) {
       if (world_.has_ended[static_cast<std::size_t>(receive.from)]) {
-        throw Error(ErrorCode::bad_environment,
-                    "rank " + std::to_string(rank_) + " waits for rank " +
-                        std::to_string(receive.from) +
-                        ", which has ended\n  fix: the same calls on all ranks");
+        throw LostRank("rank " + std::to_string(rank_) + " waits for rank " +
+                       std::to_string(receive.from) +
+                       ", which has ended\n  fix: the same calls on all ranks");
       }
       return false;
     }

@@ -8,15 +8,24 @@
 // Read on: docs/decisions/0027-leaves-and-ranks.md.
 #pragma once
 
+#include <fenestra/base/error.hpp>
 #include <fenestra/base/export.hpp>
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace fenestra::ranks {
+
+/// A message did not get through: a rank is gone, or MPI failed. Its code is `bad_environment`; its
+/// type says that nothing was said wrongly, so that another start may do.
+class LostRank : public Error {
+ public:
+  explicit LostRank(const std::string& text) : Error(ErrorCode::bad_environment, text) {}
+};
 
 struct Outgoing {
   int to = 0;
@@ -51,8 +60,8 @@ class Communicator {
   virtual int size() const = 0;
   /// Begins to send and to receive all of these, to and from other ranks. What one rank sends
   /// another on one channel, from 0 to kChannels - 1, arrives in the order of the calls and lists;
-  /// the sizes of the two sides must agree. Throws `bad_environment` where a rank is gone, and so
-  /// do the functions of the exchange.
+  /// the sizes of the two sides must agree. Throws LostRank where a rank is gone, and so do the
+  /// functions of the exchange.
   virtual std::unique_ptr<Exchange> start(std::span<const Outgoing> sends,
                                           std::span<const Incoming> receives,
                                           int channel) = 0;
@@ -76,7 +85,7 @@ FENESTRA_API std::vector<std::vector<std::byte>> all_gather_equal(Communicator& 
 FENESTRA_API bool any(Communicator& communicator, bool said);
 
 /// Calls f(communicator) on `ranks` threads of this process, 1 <= ranks, and waits for them. Throws
-/// what the first of them threw; those that wait for one that has ended throw `bad_environment`.
+/// what the first of them threw; those that wait for one that has ended throw LostRank.
 FENESTRA_API void run_ranks(int ranks, const std::function<void(const CommunicatorPtr&)>& f);
 
 }  // namespace fenestra::ranks

@@ -84,7 +84,8 @@ void require(const FenestraMpiTable& table, int code) {
   if (code != 0) {
     char text[1024] = {};
     table.text(code, text, sizeof text);
-    refuse("code " + std::to_string(code) + ", " + text, "see what the launcher says");
+    throw LostRank("MPI: code " + std::to_string(code) + ", " + text +
+                   "\n  fix: see what the launcher says, and start again");
   }
 }
 

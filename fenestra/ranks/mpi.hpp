@@ -17,8 +17,8 @@ FENESTRA_API int launched_ranks();
 /// consent, whereupon the launcher ends the others.
 ///
 /// The plugin is looked for in FENESTRA_MPI (a file), beside the library or program, in the folder
-/// `fenestra` there, and where it is installed. Throws `bad_environment` where there is none, or
-/// where MPI refuses.
+/// `fenestra` there, and where it is installed. Throws `bad_environment` where there is none, and
+/// LostRank where MPI fails.
 FENESTRA_API CommunicatorPtr mpi_communicator();
 
 }  // namespace fenestra::ranks

@@ -26,6 +26,7 @@ Description describe_cells(std::string_view problem) {
           .kernels = {}};
 }
 
+std::vector<ProblemField> no_options() { return {}; }
 std::string random_cells(Random& random) { return "x=" + std::to_string(random.between(1, 9)); }
 
 std::vector<LawOutcome> check_sound(std::string_view, std::uint64_t) {
@@ -105,9 +106,20 @@ std::span<const KernelEntry> kernel_registry() {
 }
 
 std::span<const OperatorEntry> registry() {
-  static constexpr std::array<OperatorEntry, 2> kEntries{
-      {{"sound", "keeps every law", "x=1", &describe_cells, &random_cells, &check_sound},
-       {"faulty", "breaks a law at times", "x=1", &describe_cells, &random_cells, &check_faulty}}};
+  static constexpr std::array<OperatorEntry, 2> kEntries{{{"sound",
+                                                           "keeps every law",
+                                                           "x=1",
+                                                           &no_options,
+                                                           &describe_cells,
+                                                           &random_cells,
+                                                           &check_sound},
+                                                          {"faulty",
+                                                           "breaks a law at times",
+                                                           "x=1",
+                                                           &no_options,
+                                                           &describe_cells,
+                                                           &random_cells,
+                                                           &check_faulty}}};
   return kEntries;
 }
 

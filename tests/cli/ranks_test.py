@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains with the built tool under mpirun: any number of processes must give the bits of one.
 
-Called with the tool and mpirun.
+Called with the tool, mpirun, and a plugin whose MPI fails.
 """
 
 import json
@@ -17,8 +17,9 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from ranks_runs import ENVIRONMENT, is_tool, numbers_of, processes_of
 
-TOOL, MPIRUN = os.path.abspath(sys.argv[1]), sys.argv[2]
-FINE, USAGE, BAD_INPUT, INTERRUPTED = 0, 2, 3, 130
+TOOL, MPIRUN, FAILING_MPI = os.path.abspath(sys.argv[1]), sys.argv[2], os.path.abspath(sys.argv[3])
+FINE, USAGE, BAD_INPUT, LOST, INTERRUPTED = 0, 2, 3, 4, 130
+NOT_AGAIN = 100
 TIMEOUT = 300
 
 LENET = ["lenet", "--data", "digits", "--width", "0.25", "--batch", "60", "--leaf", "8", "--threads", "1"]
@@ -168,6 +169,39 @@ class RanksTest(unittest.TestCase):
         self.assertEqual(self.checkpoint("killed")[0], self.checkpoint("whole")[0])
         self.assertEqual([pid for pid in ranks if is_tool(pid, TOOL)], [])
 
+    def launcher(self, name, first_start):
+        """A program in the place of mpirun, which is mpirun from the second start on."""
+        path = self.path(name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nif [ -e {name}.once ]; then exec {MPIRUN} "$@"; fi\ntouch {name}.once\n'
+                       f'{first_start}\n')
+        os.chmod(path, 0o755)
+        return path
+
+    def test_launch_starts_again_after_what_mpi_ends_with(self):
+        words = [*UNET, "--epochs", "1"]
+        self.train(0, words, "whole")
+        # MPI and mpirun have codes of their own, and what the tool means by them is something else.
+        starts = {f"mpi{code}": f"exit {code}" for code in [1, USAGE, BAD_INPUT, LOST]}
+        # $1 to $3 are: -n 2 TOOL.
+        starts["wire"] = f'shift 2; FENESTRA_MPI={FAILING_MPI} OMPI_COMM_WORLD_SIZE=2 exec "$@"'
+        for name, start in starts.items():
+            code = int(name[3:]) if name.startswith("mpi") else LOST
+            done = self.run_words([TOOL, "launch", "-n", "2", "--restarts", "1", "--mpirun",
+                                   self.launcher(name, start), "--", "train", *words, "--output", f"run-{name}"])
+            self.assertIn(f"the job ended with code {code}; start 1 of 1 again", done.stderr)
+            self.assertEqual(self.checkpoint(f"run-{name}")[0], self.checkpoint("whole")[0])
+
+    def test_codes_say_whether_another_start_may_do(self):
+        lost = {"FENESTRA_MPI": FAILING_MPI, "OMPI_COMM_WORLD_SIZE": "2"}
+        for more in [[], ["--resume-or-start"]]:
+            done = self.train(0, UNET, "lost", *more, code=LOST, **lost)
+            self.assertIn("[bad-environment] MPI: code 3, the wire is cut", done.stderr)
+        again = NOT_AGAIN
+        self.train(0, ["lenet", "--data", "/nowhere"], "none", code=BAD_INPUT)
+        self.train(0, ["lenet", "--data", "/nowhere"], "none", "--resume-or-start", code=again + BAD_INPUT)
+        self.train(0, ["lenet", "--no-such-option"], "none", "--resume-or-start", code=again + USAGE)
+
     @unittest.skipUnless(os.geteuid() == 0, "is somebody else already")
     def test_it_need_not_be_root(self):
         words = [*UNET, "--epochs", "1"]
@@ -184,4 +218,4 @@ class RanksTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

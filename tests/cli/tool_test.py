@@ -65,19 +65,25 @@ class Explain(ToolTest):
         self.run_tool("check", "conv", "x=2x3x9x17 w=4x3x3x3", FENESTRA_ISA="baseline")
 
     def test_kernels_are_timed_and_the_chosen_one_is_named(self):
-        for operator, problem in [("conv", CONV), ("max_pool", "x=1x4x9x40 kernel=2")]:
+        for operator, problem in [("conv", CONV), ("max_pool", "x=1x4x9x40 kernel=2"),
+                                  ("conv_transpose", "x=1x8x7x7 w=8x4x4x4 stride=2 padding=1")]:
             kernels = self.read_json("explain", operator, problem, "--kernels", "--time")["kernels"]
             for kernel in kernels:
                 # Others, the gather of a max pool for one, no caller asks for by themselves.
-                is_timed = (kernel["refusal"] is None and
-                            kernel["direction"] in ["forward", "input_grad", "weight_grad"])
-                self.assertEqual(kernel["seconds"] is not None and kernel["seconds"] > 0, is_timed, kernel)
+                is_asked = kernel["direction"] in ["forward", "input_grad", "weight_grad", "scatter"]
+                is_timed = kernel["seconds"] is not None and kernel["seconds"] > 0
+                if kernel["refusal"] is None:
+                    self.assertEqual(is_timed, is_asked, kernel)
+                # One that refuses for speed only is timed, too; one that lacks something cannot be.
+                reasons = ("a weight gradient only", "not a weight gradient")
+                self.assertFalse(is_timed and kernel["refusal"] in reasons, kernel)
             for _, group in itertools.groupby(kernels, lambda k: (k["direction"], k["name"].split("_")[-2])):
                 group = list(group)
                 accepting = [kernel["name"] for kernel in group if kernel["refusal"] is None]
                 self.assertEqual([kernel["name"] for kernel in group if kernel["chosen"]], accepting[:1])
         out, _ = self.run_tool("explain", "conv", CONV, "--kernels", "--time")
         self.assertRegex(out, r"forward +conv_f32_\w+ +[0-9.]+ us +chosen")
+        self.assertRegex(out, r"forward +conv_f32_dense +[0-9.]+ us +too few products to a cell")
         out, _ = self.run_tool("explain", "conv", CONV, "--kernels")
         self.assertRegex(out, r"forward +conv_f32_\w+ +chosen")
 

@@ -88,7 +88,7 @@ Turn turn_by(double degrees) {
 
 /// Turns every plane of the last two axes; `value(plane, row, column)` reads at any real place.
 template <class T, class Value>
-Tensor<T> turned(const Tensor<T>& x, double degrees, const Value& value) {
+Tensor<T> rotated(const Tensor<T>& x, double degrees, const Value& value) {
   const Index height = x.shape()[x.rank() - 2];
   const Index width = x.shape()[x.rank() - 1];
   const Turn turn = turn_by(degrees);
@@ -133,7 +133,7 @@ Index floor_of(double value) {
 }
 
 Tensor<float> turned_linear(const Tensor<float>& x, double degrees) {
-  return turned(x, degrees, [plane = plane_of(x)](const float* values, double row, double column) {
+  return rotated(x, degrees, [plane = plane_of(x)](const float* values, double row, double column) {
     const Index top = floor_of(row), left = floor_of(column);
     const auto down = static_cast<float>(row - static_cast<double>(top));
     const auto right = static_cast<float>(column - static_cast<double>(left));
@@ -146,7 +146,7 @@ Tensor<float> turned_linear(const Tensor<float>& x, double degrees) {
 }
 
 Tensor<Index> turned_nearest(const Tensor<Index>& x, double degrees) {
-  return turned(x, degrees, [plane = plane_of(x)](const Index* values, double row, double column) {
+  return rotated(x, degrees, [plane = plane_of(x)](const Index* values, double row, double column) {
     return plane.at(values, floor_of(row + 0.5), floor_of(column + 0.5));
   });
 }

@@ -191,7 +191,7 @@ TEST(Augmentation, MasksFollowTheirPictures) {
 }
 
 TEST(Augmentation, RotatedMasksFollowByTheNearestCell) {
-  // A large square keeps its inside: where a turned mask and picture disagree is on the edge only.
+  // A large square keeps its inside: where a rotated mask and picture disagree is on the edge only.
   Sample sample{.image = Tensor<float>(Shape{1, 32, 32}), .mask = Tensor<Index>(Shape{32, 32})};
   for (Index i = 8; i < 24; ++i) {
     for (Index j = 4; j < 20; ++j) {
@@ -200,15 +200,15 @@ TEST(Augmentation, RotatedMasksFollowByTheNearestCell) {
     }
   }
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const Sample turned = augment(sample, {.rotate = 180}, Key(seed));
-    for (Index cell = 0; cell < turned.mask.size(); ++cell) {
-      const float value = turned.image[cell];
-      ASSERT_TRUE(turned.mask[cell] == 0 || turned.mask[cell] == 3);
+    const Sample rotated = augment(sample, {.rotate = 180}, Key(seed));
+    for (Index cell = 0; cell < rotated.mask.size(); ++cell) {
+      const float value = rotated.image[cell];
+      ASSERT_TRUE(rotated.mask[cell] == 0 || rotated.mask[cell] == 3);
       if (value > 0.999F) {
-        ASSERT_EQ(turned.mask[cell], 3);
+        ASSERT_EQ(rotated.mask[cell], 3);
       }
       if (value == 0) {
-        ASSERT_EQ(turned.mask[cell], 0);
+        ASSERT_EQ(rotated.mask[cell], 0);
       }
     }
   }

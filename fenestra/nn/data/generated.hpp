@@ -16,7 +16,7 @@ struct ShapesOptions {
   std::uint64_t seed = 0;
 };
 /// Pictures of one to four circles, boxes and triangles, brighter than the sloping background,
-/// turned anyhow, seldom touching, with the class of every pixel: "background", "circle", "box",
+/// rotated anyhow, seldom touching, with the class of every pixel: "background", "circle", "box",
 /// "triangle".
 FENESTRA_API DatasetPtr shapes_dataset(const ShapesOptions& options = {});
 

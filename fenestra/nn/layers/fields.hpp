@@ -207,6 +207,17 @@ class FieldList : public Error {
   std::vector<LayerField> fields;
 };
 
+/// The options of an operator list their fields themselves. Layers have the channels first.
+template <class Options, class A>
+  requires requires { Options::fields([](std::string_view, auto, const FieldInfo&) {}); }
+void list_fields(const Options&, A&& a) {
+  Options::fields([&]<class V>(std::string_view name, V Options::*member, const FieldInfo&) {
+    if constexpr (!std::is_same_v<V, Layout>) {
+      a(name, member);
+    }
+  });
+}
+
 // --- The two directions --------------------------------------------------------------------------
 
 /// Adds what differs from `defaults`, field by field in the order of the list.

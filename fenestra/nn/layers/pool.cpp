@@ -10,41 +10,6 @@
 
 namespace fenestra::nn {
 
-template <class O, class A>
-void list_window_fields(A&& a) {
-  a("kernel", &O::kernel);
-  a("stride", &O::stride);
-  a("padding", &O::padding);
-  a("dilation", &O::dilation);
-  a("ceil_mode", &O::ceil_mode);
-}
-template <class A>
-void list_fields(const MaxPoolOptions&, A&& a) {
-  list_window_fields<MaxPoolOptions>(a);
-  a("pad_cells", &MaxPoolOptions::pad_cells);
-}
-template <class A>
-void list_fields(const AvgPoolOptions&, A&& a) {
-  list_window_fields<AvgPoolOptions>(a);
-  a("count_include_pad", &AvgPoolOptions::count_include_pad);
-  a("divisor_override", &AvgPoolOptions::divisor_override);
-}
-template <class A>
-void list_fields(const SmoothMaxPoolOptions&, A&& a) {
-  list_window_fields<SmoothMaxPoolOptions>(a);
-  a("beta", &SmoothMaxPoolOptions::beta);
-  a("normalised", &SmoothMaxPoolOptions::normalised);
-  a("pad_cells", &SmoothMaxPoolOptions::pad_cells);
-}
-template <class A>
-void list_fields(const LpPoolOptions&, A&& a) {
-  list_window_fields<LpPoolOptions>(a);
-  a("p", &LpPoolOptions::p);
-}
-template <class A>
-void list_fields(const AdaptivePoolOptions&, A&& a) {
-  a("output_size", &AdaptivePoolOptions::output_size);
-}
 template <class A>
 void list_fields(const NoPoolOptions&, A&&) {}
 
