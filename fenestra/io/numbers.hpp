@@ -1,4 +1,4 @@
-// Numbers as files store them, turned into tensors. Not installed.
+// Numbers as files store them, read into tensors. Not installed.
 //
 // One rule for all formats: a floating-point number is rounded to the tensor's type and must stay
 // finite; an integer must be held exactly. What breaks the rule is refused with its place.

@@ -336,10 +336,10 @@ class Exporter {
       }
       return node("Gemm", name, inputs, [](NodeBytes& n) { n.set("transB", Index{1}); });
     }
-    const std::string turned = node("Transpose", name, {weight}, [](NodeBytes& n) {
+    const std::string transposed = node("Transpose", name, {weight}, [](NodeBytes& n) {
       n.set("perm", std::vector<Index>{1, 0});
     });
-    const std::string y = node("MatMul", name, {x.value, turned});
+    const std::string y = node("MatMul", name, {x.value, transposed});
     return has_bias ? node("Add", name, {y, slot(joined(name, "bias"))}) : y;
   }
 

@@ -109,10 +109,10 @@ inline Tensor<Index> cut(const Tensor<Index>& x, std::span<const AxisRange> rang
 }
 
 template <class T>
-Value<T> turned(const Value<T>& x, std::span<const int> order) {
+Value<T> transposed(const Value<T>& x, std::span<const int> order) {
   return transpose(x, order);
 }
-inline Tensor<Index> turned(const Tensor<Index>& x, std::span<const int> order) {
+inline Tensor<Index> transposed(const Tensor<Index>& x, std::span<const int> order) {
   return permuted(x, order);
 }
 

@@ -1,4 +1,4 @@
-// Messages of a model, turned into structs.
+// Messages of a model, read into structs.
 //
 // A message that is no element of a list may come in pieces, which are merged: every function here
 // adds to what it is given. Fields without a meaning here are passed over; a model is written by

@@ -147,7 +147,7 @@ Results<T> transpose_rule(Call<T>& c) {
       order.push_back(axis);
     }
   }
-  return {moved(c.at(0), [&](const auto& x) { return turned(x, order); })};
+  return {moved(c.at(0), [&](const auto& x) { return transposed(x, order); })};
 }
 
 template <class T>
@@ -357,7 +357,8 @@ Results<T> depth_to_space(Call<T>& c) {
   const std::vector<int> order =
       deep ? std::vector<int>{0, 3, 4, 1, 5, 2} : std::vector<int>{0, 1, 4, 2, 5, 3};
   return {moved(c.at(0), [&](const auto& v) {
-    return reshaped(turned(reshaped(v, apart), order), Shape{x[0], channels, x[2] * b, x[3] * b});
+    return reshaped(transposed(reshaped(v, apart), order),
+                    Shape{x[0], channels, x[2] * b, x[3] * b});
   })};
 }
 
@@ -372,7 +373,7 @@ Results<T> space_to_depth(Call<T>& c) {
   }
   const std::vector<int> order{0, 3, 5, 1, 2, 4};
   return {moved(c.at(0), [&](const auto& v) {
-    return reshaped(turned(reshaped(v, Shape{x[0], x[1], x[2] / b, b, x[3] / b, b}), order),
+    return reshaped(transposed(reshaped(v, Shape{x[0], x[1], x[2] / b, b, x[3] / b, b}), order),
                     Shape{x[0], x[1] * b * b, x[2] / b, x[3] / b});
   })};
 }

@@ -72,8 +72,8 @@ struct Cell {
   Index hidden = 0;
   std::vector<Curve<T>> functions;
   Value<T> w;  ///< (gates * hidden, input)
-  // (hidden, gates * hidden): turned once, since every step multiplies by it, and a product by few
-  // rows reads such a matrix where it lies.
+  // (hidden, gates * hidden): transposed once, since every step multiplies by it, and a product by
+  // few rows reads such a matrix where it lies.
   Value<T> r;
   std::optional<Value<T>> r_candidate;  ///< (hidden, hidden), the last gate's, where it is apart
   Value<T> w_bias;

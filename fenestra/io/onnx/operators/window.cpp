@@ -255,6 +255,7 @@ struct WholeCells {
   bool columns_first = false;
 
   const Shape& result_shape() const { return y; }
+  static std::size_t scratch_bytes() { return 0; }
   void run(const Selection& cells, Index* out, void*) const {
     Index plane = 1;
     Index of_plane = 1;
