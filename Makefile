@@ -39,8 +39,9 @@ parity:  ## compare every operator with torch on 8,000 random problems, and Pyth
 	/usr/bin/python3 tests/parity/training.py $(BUILD)/training_cases
 	ctest --preset $(PRESET) -R '^python\.(torch|overhead)$$'
 
-bench: bench-build  ## time against oneDNN and torch, tens of minutes; QUICK=1: a subset in two
-	$(BUILD)/fenestra_bench $(if $(QUICK),--quick) --json $(BUILD)/bench.json
+bench: bench-build  ## time against oneDNN, torch and XNNPACK, 15 minutes; QUICK=1: a subset in two
+	$(BUILD)/fenestra_bench $(if $(QUICK),--quick) --python $(BUILD)/python --json $(BUILD)/bench.json \
+		--page $(BUILD)/bench.html
 
 bench-build:  # the bench alone, not run
 	@scripts/install-packages peers
