@@ -161,17 +161,11 @@ void depthwise_weight_grad(const ConvGeometry& g, const ConvArguments<T>& argume
     meeting = arena.take<DepthwiseMeeting>(tap_rows * y_rows);
   });
   // A tap sees a run of columns: those before are left of the input, those behind right of it.
-  std::fill_n(first, column.kernel, column.out);
-  std::fill_n(end, column.kernel, Index{0});
-  for (Index o = 0; o < column.out; ++o) {
-    for_each_source(column, false, o, [&](Index tap, Index) {
-      first[tap] = std::min(first[tap], o);
-      end[tap] = o + 1;
-    });
-  }
   for (Index t = 0; t < column.kernel; ++t) {
-    first[t] = std::min(first[t], end[t]);
-    shift[t] = (t * column.dilation - column.pad_low) * channels;
+    const IndexRange seen = column.windows_of_tap(t);
+    first[t] = seen.begin;
+    end[t] = seen.end;
+    shift[t] = column.window(0).cell(t) * channels;
   }
   Index meetings = 0;
   for (Index row = 0; row < y_rows; ++row) {

@@ -192,10 +192,7 @@ class OuterWeightGrad {
   }
 
   /// Cells that so many windows of an axis see, with the gaps between them.
-  Index extent(int axis, Index windows) const {
-    const WindowAxis& a = g_.windows[axis];
-    return (windows - 1) * a.stride + a.span();
-  }
+  Index extent(int axis, Index windows) const { return g_.windows[axis].spanned(windows); }
 
   void cut_parts() {
     const WindowAxis& a = g_.windows[0];
@@ -206,8 +203,7 @@ class OuterWeightGrad {
     const Index y_row = row_cells_ * width_;
     most_rows_ = std::clamp<Index>(kPartElements / y_row, 1, a.out);
     if (copies_) {
-      const Index seen = kPartElements / x_row;
-      most_rows_ = std::clamp<Index>((seen - a.span()) / a.stride + 1, 1, most_rows_);
+      most_rows_ = std::clamp<Index>(a.windows_within(kPartElements / x_row), 1, most_rows_);
     }
     most_samples_ = 1;
     if (most_rows_ == a.out) {

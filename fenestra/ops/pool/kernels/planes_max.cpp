@@ -154,8 +154,7 @@ class MaxPlanesForward {
     return a.pad_low > 0 || a.window(a.out - 1).cell(a.kernel - 1) >= a.in;
   }
   static Index first_real(const WindowAxis& a, Index o) {
-    const Window window = a.window(o);
-    return window.first < 0 ? ceil_div(-window.first, window.step) : 0;
+    return a.taps(a.window(o), Visit::real).begin;
   }
 
   const Call<T, MaxReduction>& call_;
