@@ -465,10 +465,10 @@ constexpr Normalised<V> batch_normalised(const NormGeometry& g, const std::vecto
 }
 
 template <AnyValue V>
-constexpr std::vector<V> given_inputs(const NormGeometry& g,
-                                      const V& x,
-                                      const V& mean,
-                                      const V& var) {
+constexpr std::vector<V> inference_inputs(const NormGeometry& g,
+                                          const V& x,
+                                          const V& mean,
+                                          const V& var) {
   require_parameters("batch_norm_inference", Argument::mean, mean.shape(), g);
   require_parameters("batch_norm_inference", Argument::var, var.shape(), g);
   return {reshape(x, g.view), reshape(mean, g.stat), reshape(var, g.stat)};
@@ -502,7 +502,7 @@ constexpr V batch_norm_inference_values(const V& x,
                                         const V* beta,
                                         const NormOptions& options) {
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
-  std::vector<V> in = detail::given_inputs(g, x, mean, var);
+  std::vector<V> in = detail::inference_inputs(g, x, mean, var);
   if (gamma != nullptr) {
     detail::add_parameters("batch_norm_inference", g, *gamma, *beta, in);
   }

@@ -67,7 +67,7 @@ struct MaxReducer {
         return;
       }
       seen = hn::Add(seen, candidate);
-      meet(best, id, candidate, hn::Set(d, static_cast<T>(t)));
+      take_winner(best, id, candidate, hn::Set(d, static_cast<T>(t)));
     });
     sum = hn::Add(sum, seen);
     store(best, id, to);
@@ -83,21 +83,21 @@ struct MaxReducer {
     for (Index t = 1; t < taps; ++t) {
       const V candidate = hn::LoadU(d, phases + offsets[t] + i);
       sum = hn::Add(sum, candidate);
-      meet(best,
-           id,
-           candidate,
-           table == nullptr ? hn::Set(d, static_cast<T>(t))
-                            : hn::LoadU(d, table + t * table_pitch + i));
+      take_winner(best,
+                  id,
+                  candidate,
+                  table == nullptr ? hn::Set(d, static_cast<T>(t))
+                                   : hn::LoadU(d, table + t * table_pitch + i));
     }
     store(reordered ? reorder(d, best) : best, reordered ? reorder(d, id) : id, to);
   }
   bool saw_numbers() const { return hn::AllFalse(Wide<T>(), hn::IsNaN(sum)); }
 
  private:
-  static HWY_INLINE void meet(V& best,
-                              [[maybe_unused]] V& id,
-                              V candidate,
-                              [[maybe_unused]] V tap) {
+  static HWY_INLINE void take_winner(V& best,
+                                     [[maybe_unused]] V& id,
+                                     V candidate,
+                                     [[maybe_unused]] V tap) {
     const auto wins = wins_over<kOrder>(candidate, best);
     best = winner_of<kOrder>(wins, candidate, best);
     if constexpr (kIds) {
