@@ -52,7 +52,7 @@ struct Normalisation {
   Tensor<float> beta = sample_tensor<float>({4}, 6);
 };
 
-TEST(Fold, AGivenNormalisationBecomesPartOfTheConvolution) {
+TEST(Fold, ANormalisationOfInferenceBecomesPartOfTheConvolution) {
   const Normalisation n;
   const Graph graph = trace<float>(
       [&](const auto& x) { return kNormalised(x, n.w, n.mean, n.var, n.gamma, n.beta); },
