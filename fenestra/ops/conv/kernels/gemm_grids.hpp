@@ -109,7 +109,10 @@ struct PhaseAxis {
 inline PhaseAxis phase_axis(const WindowAxis& axis, Index phase) {
   const Progression cells = axis.phase_cells(phase);
   const Progression taps = axis.phase_taps(phase);
-  PhaseAxis result{.first_cell = cells.first, .first_tap = taps.first, .tap_stride = taps.step};
+  PhaseAxis result;
+  result.first_cell = cells.first;
+  result.first_tap = taps.first;
+  result.tap_stride = taps.step;
   result.grid.count = cells.count;
   result.grid.extent = axis.out;
   result.grid.taps = taps.count;
