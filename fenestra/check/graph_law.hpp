@@ -47,7 +47,7 @@ inline std::string compare_bits(const std::string& what,
   return {};
 }
 
-inline std::vector<RunArgument> given_of(
+inline std::vector<RunArgument> joined_arguments(
     std::initializer_list<const std::vector<Tensor<double>>*> lists) {
   std::vector<RunArgument> arguments;
   for (const auto* list : lists) {
@@ -123,22 +123,25 @@ inline std::string program_complaint(const graph::Graph& graph,
   Context<double> second_context(second);
 
   std::string complaint = compare_bits(
-      "value", program.execute_new(ProgramForm::run, context, given_of({&in})), needed.run);
+      "value", program.execute_new(ProgramForm::run, context, joined_arguments({&in})), needed.run);
+  if (complaint.empty()) {
+    complaint =
+        compare_bits("jvp",
+                     program.execute_new(ProgramForm::jvp, context, joined_arguments({&in, &dots})),
+                     needed.jvp);
+  }
   if (complaint.empty()) {
     complaint = compare_bits(
-        "jvp", program.execute_new(ProgramForm::jvp, context, given_of({&in, &dots})), needed.jvp);
+        "vjp",
+        program.execute_new(ProgramForm::vjp, context, joined_arguments({&in, &y_bars})),
+        needed.vjp);
   }
   if (complaint.empty()) {
     complaint =
-        compare_bits("vjp",
-                     program.execute_new(ProgramForm::vjp, context, given_of({&in, &y_bars})),
-                     needed.vjp);
-  }
-  if (complaint.empty()) {
-    complaint = compare_bits(
-        "second order",
-        second.execute_new(ProgramForm::run, second_context, given_of({&in, &y_bars, &dots})),
-        needed.second);
+        compare_bits("second order",
+                     second.execute_new(
+                         ProgramForm::run, second_context, joined_arguments({&in, &y_bars, &dots})),
+                     needed.second);
   }
   return complaint;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <fenestra/spec/random.hpp>
+#include <fenestra/spec/window.hpp>
 #include <fenestra/tensor/layout.hpp>
 
 #include <algorithm>
@@ -134,8 +135,9 @@ inline std::string box_conv(
     spatial.clear();
     for (std::size_t i = 0; i < window.axes.size(); ++i) {
       const AxisChoice& a = window.axes[i];
-      const Index slack = window.extents[i] + a.low + a.high - (a.dilation * (a.kernel - 1) + 1);
-      spatial += (i == 0 ? "" : "x") + std::to_string(std::max<Index>(slack, 0) / a.stride + 1);
+      const WindowAxis axis{.kernel = a.kernel, .stride = a.stride, .dilation = a.dilation};
+      const Index windows = axis.windows_within(window.extents[i] + a.low + a.high);
+      spatial += (i == 0 ? "" : "x") + std::to_string(std::max<Index>(windows, 1));
     }
   }
   const std::string channels = std::to_string(groups * (transposed ? out : in));

@@ -525,7 +525,7 @@ struct ForgetsTheOutputPadding : ConvTranspose {
   static Geometry random(Random& random) {
     Geometry g = ConvTranspose::random(random);
     for (int axis = 0; axis < g.rank(); ++axis) {
-      g.conv.windows.axes[axis].in += g.output_padding_limit(axis);
+      g.conv.windows.axes[axis].in += g.conv.windows[axis].output_padding_limit();
     }
     return g;
   }

@@ -17,22 +17,10 @@ namespace {
 
 std::string percent_text(double share) { return decimal(100 * share, 2) + " %"; }
 
-/// A row for each true class, a column for each that was found; classes without a name have a
-/// number.
 std::string confusion_text(const nn::ConfusionMatrix& matrix,
-                           std::vector<std::string> names,
+                           const std::vector<std::string>& names,
                            const Terminal& terminal) {
-  for (Index c = static_cast<Index>(names.size()); c < matrix.classes(); ++c) {
-    names.push_back(std::to_string(c));
-  }
-  std::vector<std::vector<std::string>> rows{{""}};
-  rows[0].insert(rows[0].end(), names.begin(), names.end());
-  for (Index label = 0; label < matrix.classes(); ++label) {
-    rows.push_back({names[static_cast<std::size_t>(label)]});
-    for (Index found = 0; found < matrix.classes(); ++found) {
-      rows.back().push_back(std::to_string(matrix.counts()[label * matrix.classes() + found]));
-    }
-  }
+  const std::vector<std::vector<std::string>> rows = nn::table_rows(matrix, names);
   std::vector<Align> align(rows[0].size(), Align::right);
   align[0] = Align::left;
   return table_text(rows, {.align = align}, terminal);

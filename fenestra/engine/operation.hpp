@@ -213,10 +213,10 @@ std::shared_ptr<Graph> common_graph(std::string_view name,
                                     std::span<const Data> data) {
   CommonGraph common(name);
   for (const Value<T>& value : in) {
-    common.meet(value);
+    common.add(value);
   }
   for (const Data& indices : data) {
-    common.meet(indices);
+    common.add(indices);
   }
   return common.graph();
 }

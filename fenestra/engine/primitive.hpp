@@ -49,7 +49,7 @@ class Primitive {
   virtual bool may_overwrite(int i) const = 0;
   /// Whether the cotangent of input i reads input `what` (or kOutput).
   virtual bool needs(int i, int what) const = 0;
-  /// How it meets the samples along axis 0; see graph::Operation.
+  /// How it treats the samples along axis 0; see graph::Operation.
   virtual std::optional<Split> split(std::span<const Shape> in) const = 0;
   virtual std::shared_ptr<const Primitive> piece(Index count) const = 0;
   /// Itself on a part of its result; see graph::Operation.

@@ -108,11 +108,11 @@ std::vector<graph::NodeId> chosen(const graph::Graph& graph, const CompileOption
   return result;
 }
 
-[[noreturn]] void throw_given(ProgramForm form,
-                              const graph::Node& node,
-                              std::size_t i,
-                              ErrorCode code,
-                              const std::string& got) {
+[[noreturn]] void throw_argument(ProgramForm form,
+                                 const graph::Node& node,
+                                 std::size_t i,
+                                 ErrorCode code,
+                                 const std::string& got) {
   throw Error(code,
               "program " + form_name(form) + ": \"" + node.name + "\" (number " +
                   std::to_string(i) + ") is " + got + ", needed " +
@@ -283,14 +283,14 @@ void Program<T>::bind(ProgramForm form,
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const graph::Node& node = graph.node(plan.arguments()[i]);
     if (arguments[i].type() != node.type) {
-      throw_given(form,
-                  node,
-                  i,
-                  ErrorCode::dtype_mismatch,
-                  std::string(graph::data_type_name(arguments[i].type())));
+      throw_argument(form,
+                     node,
+                     i,
+                     ErrorCode::dtype_mismatch,
+                     std::string(graph::data_type_name(arguments[i].type())));
     }
     if (arguments[i].shape() != node.shape) {
-      throw_given(form, node, i, ErrorCode::shape_mismatch, to_string(arguments[i].shape()));
+      throw_argument(form, node, i, ErrorCode::shape_mismatch, to_string(arguments[i].shape()));
     }
     if (node.type == graph::DataType::index) {
       require_ranges(node, static_cast<const Index*>(arguments[i].data()));
@@ -309,11 +309,11 @@ void Program<T>::bind(ProgramForm form,
     }
     const auto at = static_cast<std::size_t>(plan.result(output.overwrites).index);
     if (!arguments[at].is_writable()) {
-      throw_given(form,
-                  graph.node(output.overwrites),
-                  at,
-                  ErrorCode::foreign_variable,
-                  "a constant that the program overwrites");
+      throw_argument(form,
+                     graph.node(output.overwrites),
+                     at,
+                     ErrorCode::foreign_variable,
+                     "a constant that the program overwrites");
     }
     context.arguments_[at] = arguments[at].mutable_data();
   }

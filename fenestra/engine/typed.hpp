@@ -1,8 +1,8 @@
 // Operators on typed graph variables: the type of a result, and what a refused call says.
 //
 // An operator is written for any value type, so the shape of its result is found by calling the
-// operator itself, while compiling, on sketches: values that are a shape and nothing else. No
-// operator states a rule for types; `<operator>/typed.hpp` only says which template argument its
+// operator itself, while compiling, on abstract values: values that are a shape and nothing else.
+// No operator states a rule for types; `<operator>/typed.hpp` only says which template argument its
 // options are. Where an argument's shape is known at run time only, so is the result's.
 #pragma once
 
@@ -22,13 +22,13 @@ namespace fenestra {
 
 namespace graph {
 
-// --- Sketches ------------------------------
+// --- Abstract values ------------------------------
 
 /// Integers of which only form and shape are known.
-class DataSketch {
+class AbstractData {
  public:
-  constexpr DataSketch() = default;
-  constexpr explicit DataSketch(const Shape& shape) : type_{SelectionForm::indices, shape} {}
+  constexpr AbstractData() = default;
+  constexpr explicit AbstractData(const Shape& shape) : type_{SelectionForm::indices, shape} {}
   constexpr const Shape& shape() const { return type_.shape; }
   constexpr const SelectionType& type() const { return type_; }
 
@@ -38,9 +38,9 @@ class DataSketch {
 
 /// A value of which only the shape is known.
 template <class T>
-class Sketch {
+class AbstractValue {
  public:
-  constexpr explicit Sketch(const Shape& shape) : shape_(shape) {}
+  constexpr explicit AbstractValue(const Shape& shape) : shape_(shape) {}
   constexpr const Shape& shape() const { return shape_; }
 
  private:
@@ -50,9 +50,9 @@ class Sketch {
 }  // namespace graph
 
 template <class T>
-struct ValueTraits<graph::Sketch<T>> {
+struct ValueTraits<graph::AbstractValue<T>> {
   using Scalar = T;
-  using Indices = graph::DataSketch;
+  using Indices = graph::AbstractData;
   static constexpr int depth = 1;
   static constexpr bool has_elements = false;
   static constexpr bool is_compiled = false;
@@ -61,11 +61,11 @@ struct ValueTraits<graph::Sketch<T>> {
 namespace graph {
 
 template <class P, class T>
-constexpr Applied<Sketch<T>> apply_all(const P& primitive,
-                                       std::span<const Sketch<T>> in,
-                                       std::span<const DataSketch>,
-                                       bool) {
-  return {Sketch<T>(primitive.result_shape(in[0].shape())), {}};
+constexpr Applied<AbstractValue<T>> apply_all(const P& primitive,
+                                              std::span<const AbstractValue<T>> in,
+                                              std::span<const AbstractData>,
+                                              bool) {
+  return {AbstractValue<T>(primitive.result_shape(in[0].shape())), {}};
 }
 
 // --- Words that a compiler prints ------------------------------
@@ -170,7 +170,7 @@ constexpr void refuse() {
 
 // --- Operands ------------------------------
 
-/// How an argument appears in a sketch of the call. Arguments that are neither values nor data
+/// How an argument appears in an abstract call. Arguments that are neither values nor data
 /// (slopes, bounds) decide no shape.
 template <class In>
 struct OperandTraits {
@@ -183,21 +183,21 @@ template <class In>
 struct OperandTraits<In> {
   static constexpr bool is_typed = false;
   static constexpr bool is_plain = true;
-  static constexpr In sketch() { return In{}; }
+  static constexpr In abstract() { return In{}; }
   static constexpr const In& untyped(const In& in) { return in; }
 };
 template <class T, Shape S>
 struct OperandTraits<Var<T, S>> {
   static constexpr bool is_typed = true;
   static constexpr bool is_plain = false;
-  static constexpr Sketch<T> sketch() { return Sketch<T>(S); }
+  static constexpr AbstractValue<T> abstract() { return AbstractValue<T>(S); }
   static const Value<T>& untyped(const Var<T, S>& in) { return in; }
 };
 template <Shape S>
 struct OperandTraits<DataVar<S>> {
   static constexpr bool is_typed = true;
   static constexpr bool is_plain = false;
-  static constexpr DataSketch sketch() { return DataSketch(S); }
+  static constexpr AbstractData abstract() { return AbstractData(S); }
   static const Data& untyped(const DataVar<S>& in) { return in; }
 };
 
@@ -217,15 +217,15 @@ concept SomeTyped = (Operand<In> && ...) && (Typed<In> || ...);
 template <class... In>
 concept AllTyped = SomeTyped<In...> && ((Typed<In> || OperandTraits<In>::is_plain) && ...);
 
-/// The shape of f(in...), found on sketches.
+/// The shape of f(in...), found on abstract values.
 template <class F, class... In>
-constexpr Shape sketched_shape() {
-  return F{}(OperandTraits<In>::sketch()...).shape();
+constexpr Shape abstract_shape() {
+  return F{}(OperandTraits<In>::abstract()...).shape();
 }
 
 template <class F, class... In>
 concept Accepts =
-    requires { typename std::integral_constant<int, sketched_shape<F, In...>().rank()>; };
+    requires { typename std::integral_constant<int, abstract_shape<F, In...>().rank()>; };
 
 /// Of the first typed value among the arguments.
 template <class... In>
@@ -257,7 +257,7 @@ struct TypedCall {
 
   /// The type of f(in...), which `check` has accepted.
   template <class F, class... In>
-  using Result = Var<typename ScalarOfTyped<In...>::type, sketched_shape<F, In...>()>;
+  using Result = Var<typename ScalarOfTyped<In...>::type, abstract_shape<F, In...>()>;
 
   /// f(in...), typed where every argument is. F is a lambda without captures on any values;
   /// Faulty, likewise, gives the fault of a call from the shapes.

@@ -16,7 +16,7 @@ class Grouping {
   Grouping(const Graph& graph, const BatchTilingOptions& options)
       : graph_(graph), options_(options) {}
 
-  void meet(NodeId id) {
+  void visit(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.kind != NodeKind::operation) {
       return;
@@ -180,7 +180,7 @@ Graph read_soon(const Graph& graph) {
 Graph tile_batch(const Graph& graph, const BatchTilingOptions& options) {
   Grouping grouping(graph, options);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    grouping.meet(id);
+    grouping.visit(id);
   }
   Graph result = graph;
   for (Group& group : grouping.finish()) {

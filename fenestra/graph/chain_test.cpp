@@ -95,7 +95,7 @@ V apply_instruction(const Instruction& next, const std::vector<V>& values) {
 
 /// The shapes of what a random graph is given: whole, for each channel in both layouts, for each
 /// sample, and a number.
-std::vector<Shape> given_shapes(const Shape& shape) {
+std::vector<Shape> argument_shapes(const Shape& shape) {
   return {shape, shape, {shape[1], 1, 1}, {shape[3]}, {shape[0], 1, 1, 1}, {}};
 }
 
@@ -124,7 +124,7 @@ void expect_the_same_bits_everywhere(unsigned seed) {
                                             1 + static_cast<Index>(below(5)),
                                             1 + static_cast<Index>(below(9)),
                                             1 + static_cast<Index>(below(19))};
-  const std::vector<Shape> shapes = given_shapes(shape);
+  const std::vector<Shape> shapes = argument_shapes(shape);
   std::vector<Instruction> all;
   const std::size_t count = 3 + below(40);
   for (std::size_t i = 0; i < count; ++i) {

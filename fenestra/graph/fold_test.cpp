@@ -52,25 +52,26 @@ struct Normalisation {
   Tensor<float> beta = sample_tensor<float>({4}, 6);
 };
 
-TEST(Fold, AGivenNormalisationBecomesPartOfTheConvolution) {
+TEST(Fold, ANormalisationOfInferenceBecomesPartOfTheConvolution) {
   const Normalisation n;
   const Graph graph = trace<float>(
       [&](const auto& x) { return kNormalised(x, n.w, n.mean, n.var, n.gamma, n.beta); },
       n.x.shape());
-  EXPECT_EQ(to_string(simplify(graph)),
-            "%0 = input \"x0\" : f32 (2, 3, 6, 6)\n"
-            "%1 = constant : f32 (4, 3, 3, 3)\n"
-            "%2 = conv(%0, %1) {x=2x3x6x6 w=4x3x3x3 stride=1,1 padding=1,1 "
-            "dilation=1,1 groups=1} : f32 (2, 4, 6, 6)\n"
-            "%3 = reshape(%2) : f32 (2, 4, 36)\n"
-            "%4 = constant : f32 (1, 4, 1)\n"
-            "%5 = constant : f32 (1, 4, 1)\n"
-            "%6 = constant : f32 (1, 4, 1)\n"
-            "%7 = constant : f32 (1, 4, 1)\n"
-            "%8 = normalise(%3, %4, %5, %6, %7) {stat (1, 4, 1) eps=1e-05 given} : f32 (2, 4, 36)\n"
-            "%9 = reshape(%8) : f32 (2, 4, 6, 6)\n"
-            "%10 = relu(%9) : f32 (2, 4, 6, 6)\n"
-            "output \"y\" = %10\n");
+  EXPECT_EQ(
+      to_string(simplify(graph)),
+      "%0 = input \"x0\" : f32 (2, 3, 6, 6)\n"
+      "%1 = constant : f32 (4, 3, 3, 3)\n"
+      "%2 = conv(%0, %1) {x=2x3x6x6 w=4x3x3x3 stride=1,1 padding=1,1 "
+      "dilation=1,1 groups=1} : f32 (2, 4, 6, 6)\n"
+      "%3 = reshape(%2) : f32 (2, 4, 36)\n"
+      "%4 = constant : f32 (1, 4, 1)\n"
+      "%5 = constant : f32 (1, 4, 1)\n"
+      "%6 = constant : f32 (1, 4, 1)\n"
+      "%7 = constant : f32 (1, 4, 1)\n"
+      "%8 = normalise(%3, %4, %5, %6, %7) {stat (1, 4, 1) eps=1e-05 inference} : f32 (2, 4, 36)\n"
+      "%9 = reshape(%8) : f32 (2, 4, 6, 6)\n"
+      "%10 = relu(%9) : f32 (2, 4, 6, 6)\n"
+      "output \"y\" = %10\n");
   EXPECT_EQ(to_string(simplify(fold_scales(simplify(graph)))),
             "%0 = input \"x0\" : f32 (2, 3, 6, 6)\n"
             "%1 = constant : f32 (4,)\n"

@@ -121,7 +121,7 @@ class FENESTRA_API Graph {
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   /// What a run is given, in the order in which it was added.
   std::vector<NodeId> arguments() const;
-  /// How an operation meets its samples; none of other nodes.
+  /// How an operation treats its samples; none of other nodes.
   std::optional<Split> split(NodeId id) const;
   /// Form and shape of what a reader of `node` in `data` sees.
   SelectionType selection_type(NodeId node) const;

@@ -124,7 +124,7 @@ class FENESTRA_API Operation {
   virtual bool may_overwrite(int) const { return false; }
   /// Whether the cotangent of input i reads input `what` (or kResult).
   virtual bool needs(int i, int what) const = 0;
-  /// How it meets the samples along axis 0 of its result; none where it does not treat them one by
+  /// How it treats the samples along axis 0 of its result; none where it does not treat them one by
   /// one. What it reads of indices and leaves of them is cut with the result.
   virtual std::optional<Split> split(std::span<const Shape>) const { return std::nullopt; }
   /// Itself on `count` samples; for operations that have a split.

@@ -152,8 +152,8 @@ std::size_t pack_one_by_one(std::vector<Buffer>& buffers) {
     });
     buffer.offset = 0;
     for (const Buffer* other : placed) {
-      const bool meet = other->first <= buffer.last && buffer.first <= other->last;
-      if (meet && other->offset < buffer.offset + buffer.bytes) {
+      const bool overlap = other->first <= buffer.last && buffer.first <= other->last;
+      if (overlap && other->offset < buffer.offset + buffer.bytes) {
         buffer.offset = std::max(buffer.offset, other->offset + other->bytes);
       }
     }

@@ -1,8 +1,8 @@
 // Handles on a graph under construction: Value<T> and Data, with shapes known at run time, and the
 // Builder that starts them.
 //
-// A handle that belongs to no graph is a constant; it joins the graph of what it meets. Operators
-// on handles append nodes. One graph is built by one thread at a time.
+// A handle that belongs to no graph is a constant; it joins the graph of what it is computed with.
+// Operators on handles append nodes. One graph is built by one thread at a time.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -86,7 +86,7 @@ class Data : public GraphHandle {
 class CommonGraph {
  public:
   explicit CommonGraph(std::string_view op) : op_(op) {}
-  void meet(const GraphHandle& handle) {
+  void add(const GraphHandle& handle) {
     if (handle.graph() == nullptr) {
       return;
     }

@@ -197,7 +197,8 @@ double ConfusionMatrix::mean_iou() const {
   return count == 0 ? 1 : total / count;
 }
 
-std::string to_string(const ConfusionMatrix& matrix, const std::vector<std::string>& classes) {
+std::vector<std::vector<std::string>> table_rows(const ConfusionMatrix& matrix,
+                                                 const std::vector<std::string>& classes) {
   const auto name = [&](Index c) {
     const auto i = static_cast<std::size_t>(c);
     return i < classes.size() ? classes[i] : std::to_string(c);
@@ -212,7 +213,11 @@ std::string to_string(const ConfusionMatrix& matrix, const std::vector<std::stri
       rows.back().push_back(std::to_string(matrix.counts()[label * matrix.classes() + c]));
     }
   }
-  return columns(rows, 0, Align::right);
+  return rows;
+}
+
+std::string to_string(const ConfusionMatrix& matrix, const std::vector<std::string>& classes) {
+  return columns(table_rows(matrix, classes), 0, Align::right);
 }
 
 template FENESTRA_API Tensor<Index> predicted_classes(const Tensor<float>&);

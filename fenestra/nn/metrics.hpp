@@ -51,7 +51,11 @@ class FENESTRA_API ConfusionMatrix {
   Tensor<Index> counts_;
 };
 
-/// A table with a row for each label, for people. Classes without a name are called by number.
+/// The cells of a table for people: names of the predicted classes, then a row for each label.
+/// Classes without a name are called by number.
+FENESTRA_API std::vector<std::vector<std::string>> table_rows(
+    const ConfusionMatrix& matrix, const std::vector<std::string>& classes);
+/// That table as text.
 FENESTRA_API std::string to_string(const ConfusionMatrix& matrix,
                                    const std::vector<std::string>& classes = {});
 

@@ -1,4 +1,4 @@
-// What the geometries of all operators share: how a resolution is returned, and how options meet a
+// What the geometries of all operators share: how a resolution is returned, and how options fit a
 // rank.
 #pragma once
 

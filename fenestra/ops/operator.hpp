@@ -1,6 +1,6 @@
 // What an operator's descriptor (`op.hpp` in its folder) offers to everything that treats operators
-// alike: the law harness, the command line, the bindings. They ask these questions and never an
-// operator's name.
+// alike: the law harness, the command line, the bindings. They ask this and never an operator's
+// name.
 #pragma once
 
 #include <fenestra/base/error.hpp>

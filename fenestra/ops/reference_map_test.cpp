@@ -101,14 +101,16 @@ struct SmoothWindow {
   }
 };
 
-/// Two enclosures of one number meet.
-void expect_meet(const Real& a, const Real& b) { EXPECT_TRUE(intersects(a, b)) << a << " " << b; }
+/// Two enclosures of one number intersect.
+void expect_intersect(const Real& a, const Real& b) {
+  EXPECT_TRUE(intersects(a, b)) << a << " " << b;
+}
 
-/// Every element of `got` meets the value of the window formula.
-void expect_meet(const Tensor<Real>& got, const std::vector<Real>& needed) {
+/// Every element of `got` intersects the value of the window formula.
+void expect_intersect(const Tensor<Real>& got, const std::vector<Real>& needed) {
   ASSERT_EQ(got.size(), static_cast<Index>(needed.size()));
   for (Index i = 0; i < got.size(); ++i) {
-    expect_meet(got[i], needed[static_cast<std::size_t>(i)]);
+    expect_intersect(got[i], needed[static_cast<std::size_t>(i)]);
   }
 }
 
@@ -196,12 +198,12 @@ TEST(ReferenceMap, TapeSmoothMaxPoolHasAnyRankAndSoftmaxGradients) {
   const Tensor<Real> x = enclosed({1, 2, 2, 1}, {1, 2, 3, 4});
   const SmoothMaxPoolOptions options{.kernel = {2, 2, 1}, .beta = 2.0};
   const SmoothWindow window({1, 2, 3, 4}, 2.0);
-  expect_meet(spec::smooth_max_pool(x, options), {window.value});
+  expect_intersect(spec::smooth_max_pool(x, options), {window.value});
   const auto bars = spec::smooth_max_pool_vjp(x,
                                               Tensor<Real>(Shape{}, Real(2)),
                                               enclosed({1, 1, 1, 1}, {3}),
                                               smooth_max_pool_geometry(x.shape(), options));
-  expect_meet(bars.x_bar, scaled(window.weights, 3));
+  expect_intersect(bars.x_bar, scaled(window.weights, 3));
 }
 
 TEST(ReferenceMap, TapeMaxPool2dSendsTheGradientToTheWinner) {
@@ -227,8 +229,8 @@ TEST(ReferenceMap, TapeMaxPool2dPadIgnoresPaddedCells) {
 TEST(ReferenceMap, TapeSmoothMaxPool2dWeighsTheCellsOfEachWindow) {
   const Tensor<Real> x = enclosed({1, 2, 4}, {1, 2, 0, 0, 3, 4, 0, 0});
   const SmoothMaxPoolOptions options{.kernel = {2, 2}, .stride = 2, .beta = 10.0};
-  expect_meet(spec::smooth_max_pool(x, options),
-              {SmoothWindow({1, 2, 3, 4}, 10).value, SmoothWindow({0, 0, 0, 0}, 10).value});
+  expect_intersect(spec::smooth_max_pool(x, options),
+                   {SmoothWindow({1, 2, 3, 4}, 10).value, SmoothWindow({0, 0, 0, 0}, 10).value});
 }
 
 TEST(ReferenceMap, TapeAvgPool2dSharesTheGradientEvenly) {
@@ -307,12 +309,12 @@ TEST(ReferenceMap, SpecAvgPool2dMultiBackwardSpecPadIsBackpropThenUnpad) {
 
 TEST(ReferenceMap, SpecSmoothMaxPool2dIsTheLogSumExpOfEachWindowOfAnImage) {
   const Tensor<Real> image = enclosed({2, 2}, {1, 2, 3, 4});
-  expect_meet(spec::smooth_max_pool(image.reshaped({1, 2, 2}), {.kernel = {2, 2}}),
-              {SmoothWindow({1, 2, 3, 4}, 1).value});
+  expect_intersect(spec::smooth_max_pool(image.reshaped({1, 2, 2}), {.kernel = {2, 2}}),
+                   {SmoothWindow({1, 2, 3, 4}, 1).value});
 }
 
 TEST(ReferenceMap, SpecSmoothMaxPool2dMultiPoolsEachChannel) {
-  expect_meet(
+  expect_intersect(
       spec::smooth_max_pool(enclosed({2, 2, 2}, {1, 2, 3, 4, 0, 0, -1, 0}), {.kernel = {2, 2}}),
       {SmoothWindow({1, 2, 3, 4}, 1).value, SmoothWindow({0, 0, -1, 0}, 1).value});
 }
@@ -325,7 +327,7 @@ TEST(ReferenceMap, SpecSmoothMaxPool2dBackwardSpecIsTheSoftmaxOfAnImagesWindow) 
                                 Tensor<Real>(Shape{}, Real(1)),
                                 enclosed({1, 1, 1}, {2}),
                                 smooth_max_pool_geometry(x.shape(), {.kernel = {2, 2}}));
-  expect_meet(bars.x_bar.reshaped({2, 2}), scaled(SmoothWindow({1, 2, 3, 4}, 1).weights, 2));
+  expect_intersect(bars.x_bar.reshaped({2, 2}), scaled(SmoothWindow({1, 2, 3, 4}, 1).weights, 2));
 }
 
 TEST(ReferenceMap, SpecSmoothMaxPool2dMultiBackwardSpecIsTheSameOnEachChannel) {
@@ -335,9 +337,9 @@ TEST(ReferenceMap, SpecSmoothMaxPool2dMultiBackwardSpecIsTheSameOnEachChannel) {
                                 Tensor<Real>(Shape{}, Real(1)),
                                 enclosed({2, 1, 1}, {2, 5}),
                                 smooth_max_pool_geometry(x.shape(), {.kernel = {2, 2}}));
-  expect_meet(bars.x_bar,
-              joined(scaled(SmoothWindow({1, 2, 3, 4}, 1).weights, 2),
-                     scaled(SmoothWindow({0, 0, -1, 0}, 1).weights, 5)));
+  expect_intersect(bars.x_bar,
+                   joined(scaled(SmoothWindow({1, 2, 3, 4}, 1).weights, 2),
+                          scaled(SmoothWindow({0, 0, -1, 0}, 1).weights, 5)));
 }
 
 // --- TorchLean, the typed graph: output shapes at compile time, values and JVPs -----------------

@@ -1,7 +1,7 @@
 // The per-axis options every sliding-window operator shares, as structural values.
 //
 // A scalar, one value per axis, and one (low, high) pair per axis are different things here and
-// stay different until they meet a rank: nothing has to guess what four integers in a row mean.
+// stay different until a rank is known: nothing has to guess what four integers in a row mean.
 #pragma once
 
 #include <fenestra/base/error.hpp>

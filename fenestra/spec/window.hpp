@@ -1,4 +1,5 @@
-// The window map: the only place where an output extent or an input cell is computed.
+// The window map: the only place where an output extent, an input cell, a stride phase, or what a
+// range of outputs needs is computed.
 //
 // A `WindowAxis` is one axis of a sliding window, resolved: `same` and `ceil` are gone, padding is
 // low and high, the number of windows is a number. Forward operators, every gradient, the typed
@@ -13,6 +14,7 @@
 #include <fenestra/tensor/shape.hpp>
 
 #include <functional>
+#include <optional>
 
 namespace fenestra {
 
@@ -31,6 +33,15 @@ struct Window {
   Index step = 1;
   Index taps = 0;
   constexpr Index cell(Index tap) const { return first + tap * step; }
+  /// The tap that looks at a cell which the window sees.
+  constexpr Index tap(Index cell) const { return (cell - first) / step; }
+};
+
+/// `count` numbers from `first` on, each `step` behind the one before.
+struct Progression {
+  Index first = 0;
+  Index step = 1;
+  Index count = 0;
 };
 
 /// Taps `begin` .. `end` - 1 of a window.
@@ -54,6 +65,45 @@ enum class Visit {
   declared,  ///< or one of its declared padding
   all,
 };
+
+namespace detail {
+
+/// divisor = gcd(a, m), and a * factor = divisor modulo m with 0 <= factor < m / divisor, or 0; for
+/// a >= 0 and m > 0, by Euclid.
+struct CommonDivisor {
+  Index divisor = 1;
+  Index factor = 0;
+};
+constexpr CommonDivisor common_divisor(Index a, Index m) {
+  Index r = m;
+  Index next_r = a % m;
+  Index t = 0;
+  Index next_t = 1;
+  while (next_r != 0) {
+    const Index q = r / next_r;
+    const Index r_left = r - q * next_r;
+    const Index t_left = t - q * next_t;
+    r = next_r;
+    t = next_t;
+    next_r = r_left;
+    next_t = t_left;
+  }
+  return {r, t < 0 ? t + m / r : t};
+}
+
+/// The least x >= 0 with a * x = b modulo m, or -1 where there is none; for a, b >= 0 and m > 0.
+constexpr Index least_solution(Index a, Index b, Index m) {
+  const CommonDivisor common = common_divisor(a, m);
+  if (b % common.divisor != 0) {
+    return -1;
+  }
+  __extension__ using Wide = __int128;
+  const Index period = m / common.divisor;
+  return static_cast<Index>(static_cast<Wide>(b / common.divisor % period) * common.factor %
+                            period);
+}
+
+}  // namespace detail
 
 struct AxisTile;
 
@@ -118,6 +168,117 @@ struct WindowAxis {
                   out);
   }
 
+  /// Cells from the first tap of the first to the last tap of the last of so many windows in a row,
+  /// and how many windows in a row so many cells hold; less than 1 where they do not hold one.
+  constexpr Index spanned(Index windows) const { return (windows - 1) * stride + span(); }
+  constexpr Index windows_within(Index cells) const {
+    return floor_div(cells - span(), stride) + 1;
+  }
+  /// At most as many windows reach over one of so many cells in a row.
+  constexpr Index windows_over(Index cells) const { return (cells + span() - 2) / stride + 1; }
+  /// The windows all of whose taps find cells of the input, and those that find one through `tap`.
+  constexpr IndexRange inner_windows() const {
+    return {step_from(0, 0), least(cell_step(in - span()) + 1, out)};
+  }
+  constexpr IndexRange windows_of_tap(Index tap) const {
+    const TapRange range =
+        taps_within({.first = window(0).cell(tap), .step = stride, .taps = out}, 0, in);
+    return {range.begin, range.end};
+  }
+  /// The windows that see a cell of the input.
+  constexpr Progression windows_of_cell(Index cell) const {
+    const IndexRange range = needed_windows({cell, cell + 1});
+    if (dilation == 1 || range.empty()) {
+      return {range.begin, 1, range.count()};
+    }
+    const Index residue = detail::least_solution(stride, cell + pad_low, dilation);
+    if (residue < 0) {
+      return {};
+    }
+    const Index step = windows_apart();
+    const Index first = range.begin + (residue - range.begin % step + step) % step;
+    return {first, step, first < range.end ? (range.end - 1 - first) / step + 1 : 0};
+  }
+  /// No cell is seen by more windows, and no window has more taps that `visit` asks for.
+  constexpr Index most_windows() const {
+    if (rule == ExtentRule::adaptive) {
+      return ceil_div(out, in) + 1;
+    }
+    return least(least(windows_over(1), ceil_div(kernel, taps_apart())), out);
+  }
+  constexpr Index most_taps(Visit visit) const {
+    if (rule == ExtentRule::adaptive) {
+      return ceil_div(in, out) + 1;
+    }
+    const Index cells = visit == Visit::real ? in : in + pad_low + pad_high;
+    return visit == Visit::all ? kernel : least(kernel, ceil_div(cells, dilation));
+  }
+
+  // Stride phases, for windows that slide. Cells are counted in strides from the first padded cell
+  // on, taps from the first cell of their window on: so many whole steps, and the phase is what is
+  // left. Window `o` looks at a cell through a tap where the phase of both is the same and the step
+  // of the cell is `o` plus that of the tap.
+
+  constexpr Index cell_step(Index cell) const { return floor_div(cell + pad_low, stride); }
+  constexpr Index cell_phase(Index cell) const { return cell + pad_low - cell_step(cell) * stride; }
+  constexpr Index cell_at(Index step, Index phase) const { return step * stride + phase - pad_low; }
+  constexpr Index tap_step(Index tap) const { return tap * dilation / stride; }
+  constexpr Index tap_phase(Index tap) const { return tap * dilation % stride; }
+  /// The step of the last tap.
+  constexpr Index last_step() const { return tap_step(kernel - 1); }
+
+  /// The window that looks at a cell through a tap, if there could be one: it may be before the
+  /// first or behind the last.
+  constexpr std::optional<Index> window_through(Index tap, Index cell) const {
+    const Index start = cell - tap * dilation;
+    const Index o = cell_step(start);
+    return cell_at(o, 0) == start ? std::optional(o) : std::nullopt;
+  }
+  /// Taps of equal phase, and windows that see the same cell, are so far apart. The first
+  /// `tap_phases` taps have all phases that taps have.
+  constexpr Index taps_apart() const {
+    return stride / detail::common_divisor(dilation, stride).divisor;
+  }
+  constexpr Index windows_apart() const {
+    return dilation / detail::common_divisor(stride, dilation).divisor;
+  }
+  constexpr Index tap_phases() const { return least(kernel, taps_apart()); }
+  /// The cells of the input that are of a phase, and the taps that see them.
+  constexpr Progression phase_cells(Index phase) const {
+    const Index first = first_cell(phase);
+    return {first, stride, first < in ? (in - 1 - first) / stride + 1 : 0};
+  }
+  constexpr Progression phase_taps(Index phase) const {
+    const Index first = detail::least_solution(dilation, phase, stride);
+    if (first < 0 || first >= kernel) {
+      return {};
+    }
+    const Index apart = taps_apart();
+    return {first, apart, (kernel - 1 - first) / apart + 1};
+  }
+  /// The first cell of a phase from cell 0 on, and the first step whose cell of the phase is `cell`
+  /// or behind it.
+  constexpr Index first_cell(Index phase) const { return cell_at(step_from(0, phase), phase); }
+  constexpr Index step_from(Index cell, Index phase) const {
+    return ceil_div(cell + pad_low - phase, stride);
+  }
+  /// The steps that have cells of the input, and those cells.
+  constexpr IndexRange steps() const { return {cell_step(0), cell_step(in - 1) + 1}; }
+  constexpr IndexRange step_cells(const IndexRange& steps) const {
+    return within(cell_at(steps.begin, 0), cell_at(steps.end, 0), in);
+  }
+  /// The steps all of whose cells are cells of the input which every tap of their phase sees in
+  /// some window.
+  constexpr IndexRange inner_steps() const {
+    const Index first = step_from(0, 0);
+    return {first > last_step() ? first : last_step(), least(cell_step(in), out)};
+  }
+
+  /// `in` of a transposed convolution without output padding, and one more than the largest output
+  /// padding: stride or dilation, whichever is larger.
+  constexpr Index base_extent() const { return spanned(out) - pad_low - pad_high; }
+  constexpr Index output_padding_limit() const { return stride > dilation ? stride : dilation; }
+
   /// The same operator on what a range of outputs needs. Outputs are windows, or cells where the
   /// operator is the transposed one.
   constexpr AxisTile needed(const IndexRange& outputs) const;
@@ -126,6 +287,7 @@ struct WindowAxis {
   friend constexpr bool operator==(const WindowAxis&, const WindowAxis&) = default;
 
  private:
+  static constexpr Index least(Index a, Index b) { return a < b ? a : b; }
   static constexpr IndexRange within(Index begin, Index end, Index extent) {
     begin = begin > 0 ? begin : 0;
     end = end < extent ? end : extent;
@@ -427,7 +589,7 @@ constexpr ResolvedAxis resolve_transposed(const AxisRequest& request,
     return {.axis = a, .fault = detail::overflow_on(axis, Argument::output_padding)};
   }
   a.in = out.value();
-  const Index limit = a.stride > a.dilation ? a.stride : a.dilation;
+  const Index limit = a.output_padding_limit();
   if (extra.value() < 0 || extra.value() >= limit) {
     const bool by_size = output_size.given;
     result.fault = {

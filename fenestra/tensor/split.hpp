@@ -1,4 +1,4 @@
-// Split: how an operation meets the samples that lie along axis 0 of its result.
+// Split: how an operation treats the samples that lie along axis 0 of its result.
 //
 // Where each sample of the result depends on the same sample of some inputs and on the whole of the
 // others, a program may compute a few samples at a time through a whole chain of operations.

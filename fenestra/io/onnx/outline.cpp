@@ -60,7 +60,7 @@ class Outliner {
     if (wanted.empty()) {
       out_.problems.push_back({"", "", "the model has no outputs", "a complete model"});
     }
-    add_given(graph);
+    add_initializers(graph);
     out_.main = body_of(sources, wanted);
     find_inputs(graph);
     drop_unread();
@@ -205,7 +205,7 @@ class Outliner {
     return place->second;
   }
 
-  void add_given(const Graph& graph) {
+  void add_initializers(const Graph& graph) {
     for (const TensorData& tensor : graph.initializers) {
       add_tensor(tensor, true);
     }
@@ -368,7 +368,7 @@ class Outliner {
       }
     });
     scopes_.push_back(std::move(scope));
-    add_given(graph);
+    add_initializers(graph);
     std::vector<Source> sources;
     for (const Node& node : graph.nodes) {
       write_out(node, opset, 0, sources);

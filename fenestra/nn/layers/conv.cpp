@@ -16,23 +16,18 @@ namespace fenestra::nn {
 
 template <class A>
 void list_fields(const ConvSettings&, A&& a) {
-  using S = ConvSettings;
-  a("kernel", &S::kernel);
-  a("stride", &S::stride);
-  a("padding", &S::padding);
-  a("dilation", &S::dilation);
-  a("groups", &S::groups);
-  a("bias", &S::bias);
+  a("kernel", &ConvSettings::kernel);
+  conv_fields<ConvSettings>([&]<class V>(std::string_view name,
+                                         V ConvSettings::*member,
+                                         const FieldInfo&) { a(name, member); });
+  a("bias", &ConvSettings::bias);
 }
 template <class A>
 void list_fields(const ConvTransposeSettings&, A&& a) {
   using S = ConvTransposeSettings;
   a("kernel", &S::kernel);
-  a("stride", &S::stride);
-  a("padding", &S::padding);
-  a("dilation", &S::dilation);
-  a("output_padding", &S::output_padding);
-  a("groups", &S::groups);
+  conv_transpose_fields<S>(
+      [&]<class V>(std::string_view name, V S::*member, const FieldInfo&) { a(name, member); });
   a("bias", &S::bias);
 }
 template <class A>
@@ -133,7 +128,7 @@ Index most_windows(Index kernel, Index stride, Index dilation) {
 
 template <class T>
 BasicConv<T>::BasicConv(Index in, Index out, const ConvSettings& settings)
-    : in_(in), out_(out), settings_(settings) {
+    : in_(in), out_(out), settings_(settings), options_(operator_options<ConvOptions>(settings)) {
   require_channels(kind, in, out, settings.groups);
   const Tensor<T> w = zero_weight<T>(kind, out, in / settings.groups, settings.kernel);
   const double fan_in = static_cast<double>(in / settings.groups) * taps_of(w.shape());
@@ -143,11 +138,7 @@ BasicConv<T>::BasicConv(Index in, Index out, const ConvSettings& settings)
 
 template <class T>
 Value<T> BasicConv<T>::operator()(const Value<T>& x) const {
-  const ConvOptions options{.stride = settings_.stride,
-                            .padding = settings_.padding,
-                            .dilation = settings_.dilation,
-                            .groups = settings_.groups};
-  return bias ? conv(x, weight.value, bias->value, options) : conv(x, weight.value, options);
+  return bias ? conv(x, weight.value, bias->value, options_) : conv(x, weight.value, options_);
 }
 
 template <class T>
@@ -189,10 +180,13 @@ template <class T>
 BasicConvTranspose<T>::BasicConvTranspose(Index in,
                                           Index out,
                                           const ConvTransposeSettings& settings)
-    : in_(in), out_(out), settings_(settings) {
+    : in_(in),
+      out_(out),
+      settings_(settings),
+      options_(operator_options<ConvTransposeOptions>(settings)) {
   require_channels(kind, in, out, settings.groups);
   const Tensor<T> w = zero_weight<T>(kind, in, out / settings.groups, settings.kernel);
-  // Of the taps, one in stride meets a cell of the output.
+  // Of the taps, one in stride sees a cell of the output.
   double fan_in = static_cast<double>(in / settings.groups) * taps_of(w.shape());
   for (int axis = 0; axis < spatial_rank(settings.kernel); ++axis) {
     fan_in /= static_cast<double>(
@@ -204,13 +198,8 @@ BasicConvTranspose<T>::BasicConvTranspose(Index in,
 
 template <class T>
 Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x) const {
-  const ConvTransposeOptions options{.stride = settings_.stride,
-                                     .padding = settings_.padding,
-                                     .dilation = settings_.dilation,
-                                     .output_padding = settings_.output_padding,
-                                     .groups = settings_.groups};
-  return bias ? conv_transpose(x, weight.value, bias->value, options)
-              : conv_transpose(x, weight.value, options);
+  return bias ? conv_transpose(x, weight.value, bias->value, options_)
+              : conv_transpose(x, weight.value, options_);
 }
 
 template <class T>

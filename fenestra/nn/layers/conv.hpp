@@ -6,6 +6,8 @@
 #include <fenestra/nn/description.hpp>
 #include <fenestra/nn/pass.hpp>
 #include <fenestra/nn/slots.hpp>
+#include <fenestra/ops/conv/options.hpp>
+#include <fenestra/ops/conv_transpose/options.hpp>
 #include <fenestra/spec/options.hpp>
 
 #include <optional>
@@ -13,7 +15,9 @@
 
 namespace fenestra::nn {
 
-/// A kernel that is one number is of two axes: `.kernel = 3` is 3x3, `.kernel = {3}` of one axis,
+/// The options of the operator, a kernel, and whether there is a bias; the fields are those of
+/// `conv_fields`. A kernel that is one number is of two axes: `.kernel = 3` is 3x3, `.kernel = {3}`
+/// of one axis,
 /// `.kernel = {3, 3, 3}` of three.
 struct ConvSettings {
   PerAxis kernel = 1;
@@ -51,9 +55,11 @@ class FENESTRA_API BasicConv {
   Index in_;
   Index out_;
   ConvSettings settings_;
+  ConvOptions options_;  ///< what of the settings is the operator's
 };
 using Conv = BasicConv<float>;
 
+/// The same of `conv_transpose_fields`.
 struct ConvTransposeSettings {
   PerAxis kernel = 1;
   PerAxis stride = 1;
@@ -91,6 +97,7 @@ class FENESTRA_API BasicConvTranspose {
   Index in_;
   Index out_;
   ConvTransposeSettings settings_;
+  ConvTransposeOptions options_;
 };
 using ConvTranspose = BasicConvTranspose<float>;
 

@@ -218,6 +218,22 @@ void list_fields(const Options&, A&& a) {
   });
 }
 
+/// The options of an operator, from the settings of its layer that have the same names.
+template <class Options, class Settings>
+Options operator_options(const Settings& settings) {
+  Options options;
+  list_fields(options, [&]<class V>(std::string_view name, V Options::*to) {
+    list_fields(settings, [&]<class W>(std::string_view other, W Settings::*from) {
+      if constexpr (std::is_same_v<V, W>) {
+        if (name == other) {
+          options.*to = settings.*from;
+        }
+      }
+    });
+  });
+  return options;
+}
+
 // --- The two directions --------------------------------------------------------------------------
 
 /// Adds what differs from `defaults`, field by field in the order of the list.

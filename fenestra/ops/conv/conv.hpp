@@ -64,7 +64,7 @@ constexpr Shape channel_shape(Index channels, int rank, Layout layout) {
   return shape;
 }
 
-/// The shape in which a vector meets axis 0 of a tensor.
+/// The shape in which a vector is broadcast along axis 0 of a tensor.
 constexpr Shape leading_shape(Index extent, const Shape& tensor) {
   Shape shape{extent};
   for (int axis = 1; axis < tensor.rank(); ++axis) {
@@ -84,7 +84,7 @@ constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
 template <AnyValue V>
 constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
 
-/// How a convolution in the given direction meets samples.
+/// How a convolution in a direction treats samples.
 std::optional<Split> conv_split(ConvDirection direction, const ConvGeometry& g, std::size_t inputs);
 
 struct ConvPrimitive : PrimitiveBase<ConvPrimitive> {

@@ -34,8 +34,7 @@ const char* refuse_sparse(const ConvGeometry& g) {
   const Index products = g.out_channels * g.windows.out_cells() * g.group_in() * g.windows.taps();
   for (int axis = 0; axis < g.rank(); ++axis) {
     const WindowAxis& a = g.windows[axis];
-    const Index spanned = (a.out - 1) * a.stride + a.span();
-    if (spanned / kFactor > a.in + a.out + kFree) {
+    if (a.spanned(a.out) / kFactor > a.in + a.out + kFree) {
       return "windows span far more than the input";
     }
     if (a.stride >= kLongStride && a.stride / kFactor >= a.span() &&

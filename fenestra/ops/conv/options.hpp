@@ -6,6 +6,15 @@
 
 namespace fenestra {
 
+/// The fields that the options of a convolution and the settings of its layer have in common.
+template <class O, class Visit>
+constexpr void conv_fields(Visit&& field) {
+  field("stride", &O::stride, {.help = help::kStride});
+  field("padding", &O::padding, {.help = help::kPadding});
+  field("dilation", &O::dilation, {.help = help::kDilation});
+  field("groups", &O::groups, {.help = help::kGroups});
+}
+
 struct ConvOptions {
   PerAxis stride = 1;
   Padding padding = 0;
@@ -17,12 +26,8 @@ struct ConvOptions {
 
   template <class Visit>
   static constexpr void fields(Visit&& field) {
-    using O = ConvOptions;
-    field("stride", &O::stride, {.help = help::kStride});
-    field("padding", &O::padding, {.help = help::kPadding});
-    field("dilation", &O::dilation, {.help = help::kDilation});
-    field("groups", &O::groups, {.help = help::kGroups});
-    layout_field<O>(field);
+    conv_fields<ConvOptions>(field);
+    layout_field<ConvOptions>(field);
   }
 };
 

@@ -219,8 +219,11 @@ class Winograd {
                         const Tensor<T>* b) const {
     const Image from = transposed ? y_image() : x_image();
     const Image to = transposed ? x_image() : y_image();
-    const Index first_row = transposed ? g_.windows[0].pad_low - 2 : -g_.windows[0].pad_low;
-    const Index first_column = transposed ? g_.windows[1].pad_low - 2 : -g_.windows[1].pad_low;
+    const auto first_source = [&](const WindowAxis& a) {
+      return transposed ? a.cell_step(1 - a.span()) : a.window(0).first;
+    };
+    const Index first_row = first_source(g_.windows[0]);
+    const Index first_column = first_source(g_.windows[1]);
     const Index sources = from.map.channels;
     const Index targets = to.map.channels;
     std::vector<Square> transformed;  // weights, [target][source]

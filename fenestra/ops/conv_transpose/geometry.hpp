@@ -25,18 +25,9 @@ struct ConvTransposeGeometry {
     return conv.w_shape().elements().value_or(0) + (conv.has_bias ? out_channels() : 0);
   }
 
-  /// Output extent without output padding, (i - 1)s - pl - pr + K.
-  constexpr Index base_extent(int axis) const {
-    const WindowAxis& a = conv.windows[axis];
-    return (a.out - 1) * a.stride - a.pad_low - a.pad_high + a.span();
-  }
+  /// What the output has beyond (i - 1)s - pl - pr + K.
   constexpr Index output_padding(int axis) const {
-    return conv.windows[axis].in - base_extent(axis);
-  }
-  /// One more than the largest output padding: stride or dilation, whichever is larger.
-  constexpr Index output_padding_limit(int axis) const {
-    const WindowAxis& a = conv.windows[axis];
-    return a.stride > a.dilation ? a.stride : a.dilation;
+    return conv.windows[axis].in - conv.windows[axis].base_extent();
   }
 
   friend constexpr bool operator==(const ConvTransposeGeometry&,

@@ -51,8 +51,7 @@ struct ConvTranspose {
         options.stride.push_back(a.stride);
         options.dilation.push_back(a.dilation);
         options.padding.push_back({a.pad_low, a.pad_high});
-        options.output_padding.push_back(
-            random.between(0, (a.stride > a.dilation ? a.stride : a.dilation) - 1));
+        options.output_padding.push_back(random.between(0, a.output_padding_limit() - 1));
       }
       const auto b = conv.has_bias ? std::optional(Shape{conv.in_channels}) : std::nullopt;
       const auto resolved = resolve_conv_transpose(conv.y_shape(), conv.w_shape(), b, options);
@@ -122,8 +121,9 @@ struct ConvTranspose {
     AxisNote sizes{
         .key = "output_sizes", .text = "output sizes reachable by output padding", .axes = {}};
     for (int axis = 0; axis < g.rank(); ++axis) {
-      const Index base = g.base_extent(axis);
-      const Checked high = Checked(base) + g.output_padding_limit(axis) - 1;
+      const WindowAxis& a = g.conv.windows[axis];
+      const Index base = a.base_extent();
+      const Checked high = Checked(base) + a.output_padding_limit() - 1;
       sizes.axes.push_back({.low = base > 1 ? base : 1,
                             .high = high.ok() ? high.value() : std::numeric_limits<Index>::max()});
     }
@@ -149,7 +149,7 @@ struct ConvTranspose {
       options.padding.push_back({a.pad_low, a.pad_high});
       size.push_back(a.in);
       const Index extra = g.output_padding(axis);
-      if (extra < 0 || extra >= g.output_padding_limit(axis)) {
+      if (extra < 0 || extra >= a.output_padding_limit()) {
         return "no output padding leads to extent " + std::to_string(a.in) + " of axis " +
                std::to_string(axis);
       }

@@ -6,6 +6,26 @@
 
 namespace fenestra {
 
+/// The fields that the options of a transposed convolution and the settings of its layer have in
+/// common; a layer serves inputs of any size and has no output size.
+template <class O, class Visit>
+constexpr void conv_transpose_fields(Visit&& field) {
+  field("stride", &O::stride, {.help = help::kStride});
+  field("padding", &O::padding, {.help = help::kPadding});
+  field("dilation", &O::dilation, {.help = help::kDilation, .place = Place::last});
+  field("output_padding",
+        &O::output_padding,
+        {.help = "cells that the output gets at its high edge"});
+  if constexpr (requires { &O::output_size; }) {
+    field("output_size",
+          &O::output_size,
+          {.help = help::kOutputSize,
+           .otherwise = "what the windows cover",
+           .place = Place::by_keyword});
+  }
+  field("groups", &O::groups, {.help = help::kGroups});
+}
+
 struct ConvTransposeOptions {
   PerAxis stride = 1;
   Padding padding = 0;  ///< crops the result
@@ -20,20 +40,8 @@ struct ConvTransposeOptions {
 
   template <class Visit>
   static constexpr void fields(Visit&& field) {
-    using O = ConvTransposeOptions;
-    field("stride", &O::stride, {.help = help::kStride});
-    field("padding", &O::padding, {.help = help::kPadding});
-    field("dilation", &O::dilation, {.help = help::kDilation, .place = Place::last});
-    field("output_padding",
-          &O::output_padding,
-          {.help = "cells that the output gets at its high edge"});
-    field("output_size",
-          &O::output_size,
-          {.help = help::kOutputSize,
-           .otherwise = "what the windows cover",
-           .place = Place::by_keyword});
-    field("groups", &O::groups, {.help = help::kGroups});
-    layout_field<O>(field);
+    conv_transpose_fields<ConvTransposeOptions>(field);
+    layout_field<ConvTransposeOptions>(field);
   }
 };
 

@@ -194,9 +194,9 @@ TEST(ConvTranspose, TheForwardConvolutionLeadsBackToTheSizesForEveryOutputPaddin
   for (Index extra = 0; extra < 3; ++extra) {
     const auto g = conv_transpose_geometry(
         {1, 2, 5}, {2, 3, 4}, std::nullopt, {.stride = 3, .padding = 1, .output_padding = extra});
-    EXPECT_EQ(g.base_extent(0), 14);
+    EXPECT_EQ(g.conv.windows[0].base_extent(), 14);
     EXPECT_EQ(g.output_padding(0), extra);
-    EXPECT_EQ(g.output_padding_limit(0), 3);
+    EXPECT_EQ(g.conv.windows[0].output_padding_limit(), 3);
     EXPECT_EQ(ConvTranspose::size_complaint(g), "");
     EXPECT_EQ(conv_geometry(g.y_shape(), g.w_shape(), std::nullopt, {.stride = 3, .padding = 1})
                   .y_shape(),

@@ -1,4 +1,4 @@
-// Broadcasting: which shape two tensors meet in, and the loop over it.
+// Broadcasting: which shape two tensors are broadcast to, and the loop over it.
 //
 // Axes are aligned at the last one; an extent of 1 (or a missing axis) is repeated. The loop is the
 // only place where repeated axes are walked: elementwise functions, sums and expansions all use it.
@@ -13,7 +13,7 @@
 
 namespace fenestra {
 
-/// The extents that `a` and `b` bring to one axis of the shape they meet in.
+/// The extents that `a` and `b` bring to one axis of the shape they are broadcast to.
 struct BroadcastAxis {
   Index a = 1;
   Index b = 1;
@@ -26,7 +26,7 @@ constexpr BroadcastAxis broadcast_axis(const Shape& a, const Shape& b, int back)
   return {back <= a.rank() ? a[a.rank() - back] : 1, back <= b.rank() ? b[b.rank() - back] : 1};
 }
 
-/// The axis, counted from the last, in which `a` and `b` do not meet; 0 where they do.
+/// The axis, counted from the last, in which `a` and `b` cannot be broadcast; 0 where they do.
 constexpr int broadcast_conflict(const Shape& a, const Shape& b) {
   const int rank = a.rank() > b.rank() ? a.rank() : b.rank();
   for (int back = rank; back > 0; --back) {

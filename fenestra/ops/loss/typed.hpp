@@ -9,8 +9,8 @@ namespace fenestra {
 
 namespace graph {
 
-/// The labels of a sketch become cells of the same shape.
-constexpr DataSketch label_cells(const Shape& x, const DataSketch& labels) {
+/// The labels of an abstract value become cells of the same shape.
+constexpr AbstractData label_cells(const Shape& x, const AbstractData& labels) {
   fenestra::detail::require_labels(x, labels.type());
   return labels;
 }

@@ -10,8 +10,8 @@ namespace fenestra {
 
 namespace graph {
 
-/// The indices of a sketch stay what they are.
-constexpr DataSketch last_writers(const DataSketch& indices, const MaxUnpoolGeometry& g) {
+/// The indices of an abstract value stay what they are.
+constexpr AbstractData last_writers(const AbstractData& indices, const MaxUnpoolGeometry& g) {
   require_shape("max_unpool", "indices", indices, g.x_shape());
   return indices;
 }

@@ -273,27 +273,29 @@ struct NormInputGradPrimitive : PrimitiveBase<NormInputGradPrimitive> {
 
 /// Inputs x, mean, var, and gamma and beta where there are any; all in shapes of the view.
 ///
-/// Unless `given`, mean and var are those of x: they come in only so that nobody computes them
-/// twice, and the cotangent of x is the total one, theirs is none. It is written with mean and var
-/// as values, so further derivatives find their way through them.
+/// Unless it is `inference`, mean and var are those of x: they come in only so that nobody computes
+/// them twice, and the cotangent of x is the total one, theirs is none. It is written with mean and
+/// var as values, so further derivatives find their way through them.
 struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
   static constexpr std::string_view name = "normalise";
   NormGeometry g;
-  bool given = false;
+  bool inference = false;
 
-  std::string attributes() const { return detail::norm_attributes(g) + (given ? " given" : ""); }
+  std::string attributes() const {
+    return detail::norm_attributes(g) + (inference ? " inference" : "");
+  }
   /// Element by element, given the statistics.
   static constexpr bool may_overwrite(int i) { return i == 0; }
   std::optional<Split> split(std::span<const Shape> in) const {
     return split_broadcast(in, g.view);
   }
-  NormalisePrimitive piece(Index count) const { return {{}, g.piece(count), given}; }
+  NormalisePrimitive piece(Index count) const { return {{}, g.piece(count), inference}; }
   std::optional<TileOf<NormalisePrimitive>> tile(std::span<const Shape> in, const Box& box) const {
     const std::optional<NormGeometry> part = g.tile(box);
     if (!part) {
       return std::nullopt;
     }
-    TileOf<NormalisePrimitive> tile{box, {}, {{}, *part, given}};
+    TileOf<NormalisePrimitive> tile{box, {}, {{}, *part, inference}};
     for (const Shape& operand : in) {
       tile.in.push_back(broadcast_box(operand, g.view, box));
     }
@@ -302,7 +304,7 @@ struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
   /// With given statistics of each channel it is y = scale * x + shift.
   template <class V>
   std::optional<ChannelMap<V>> channel_map(const Saved<V>& s) const {
-    if (!given || !g.is_shared()) {
+    if (!inference || !g.is_shared()) {
       return std::nullopt;
     }
     const Shape channels{g.stat_cells()};
@@ -346,7 +348,7 @@ struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
                const V& u,
                const std::vector<bool>& needed,
                std::vector<std::optional<V>>& bars) const {
-    if (given) {
+    if (inference) {
       for (std::size_t i = 0; i < needed.size(); ++i) {
         if (needed[i]) {
           bars[i] = composed_vjp(*this, static_cast<int>(i), saved, u);
@@ -435,8 +437,8 @@ constexpr void add_parameters(
 }
 
 template <AnyValue V>
-constexpr V normalised(const NormGeometry& g, const std::vector<V>& in, bool given) {
-  return reshape(apply_list(NormalisePrimitive{{}, g, given}, in), g.x);
+constexpr V normalised(const NormGeometry& g, const std::vector<V>& in, bool inference) {
+  return reshape(apply_list(NormalisePrimitive{{}, g, inference}, in), g.x);
 }
 
 /// An empty result that depends on all it would depend on, without statistics of groups of nothing.
@@ -465,10 +467,10 @@ constexpr Normalised<V> batch_normalised(const NormGeometry& g, const std::vecto
 }
 
 template <AnyValue V>
-constexpr std::vector<V> given_inputs(const NormGeometry& g,
-                                      const V& x,
-                                      const V& mean,
-                                      const V& var) {
+constexpr std::vector<V> inference_inputs(const NormGeometry& g,
+                                          const V& x,
+                                          const V& mean,
+                                          const V& var) {
   require_parameters("batch_norm_inference", Argument::mean, mean.shape(), g);
   require_parameters("batch_norm_inference", Argument::var, var.shape(), g);
   return {reshape(x, g.view), reshape(mean, g.stat), reshape(var, g.stat)};
@@ -502,7 +504,7 @@ constexpr V batch_norm_inference_values(const V& x,
                                         const V* beta,
                                         const NormOptions& options) {
   const NormGeometry g = batch_norm_geometry(x.shape(), options);
-  std::vector<V> in = detail::given_inputs(g, x, mean, var);
+  std::vector<V> in = detail::inference_inputs(g, x, mean, var);
   if (gamma != nullptr) {
     detail::add_parameters("batch_norm_inference", g, *gamma, *beta, in);
   }

@@ -51,7 +51,7 @@ const char* refuse_reduction(const PoolProblem<LpReduction>& problem) {
 
 /// True where some window sees no real cell: only those that start outside can.
 bool has_empty_window(const WindowAxis& a) {
-  for (Index o = 0; o < std::min(ceil_div(a.pad_low, a.stride), a.out); ++o) {
+  for (Index o = 0; o < a.out && a.window(o).first < 0; ++o) {
     if (real_taps(a.window(o), a.in) == 0) {
       return true;
     }

@@ -25,9 +25,8 @@ constexpr Index cell_visits(const WindowAxis& a) {
       visits += real_taps(a.window(o), a.in);
     }
   } else {
-    for (Index t = 0; t < a.kernel; ++t) {  // the cells one tap meets are spaced by the stride
-      visits +=
-          real_taps({.first = t * a.dilation - a.pad_low, .step = a.stride, .taps = a.out}, a.in);
+    for (Index t = 0; t < a.kernel; ++t) {
+      visits += a.windows_of_tap(t).count();
     }
   }
   return visits;

@@ -1,4 +1,4 @@
-// How the pools' primitive runs, is differentiated and meets batches. Compiled in the library for
+// How the pools' primitive runs, is differentiated and batched. Compiled in the library for
 // float and double; other scalars include it with <fenestra/rules.hpp>.
 //
 // With S(v) = mix(v) and A(u) = spread(u), by the weights of a pool at x:

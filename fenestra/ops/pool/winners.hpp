@@ -22,9 +22,7 @@ inline constexpr WinnerTap kNoWinner = 255;
 constexpr bool has_compact_winners(const PoolGeometry& g) {
   Index taps = 1;
   for (int axis = 0; axis < g.rank(); ++axis) {
-    const WindowAxis& a = g.windows[axis];
-    // A bin covers at most ceil(i/o) + 1 cells.
-    taps *= a.rule == ExtentRule::adaptive ? ceil_div(a.in, a.out) + 1 : a.kernel;
+    taps *= g.windows[axis].most_taps(Visit::all);
     if (taps >= kNoWinner) {
       return false;
     }

@@ -152,38 +152,32 @@ void depthwise_weight_grad(const ConvGeometry& g, const ConvArguments<T>& argume
   Index* end = nullptr;
   Index* shift = nullptr;
   Index* begin = nullptr;
-  DepthwiseMeeting* meeting = nullptr;
+  DepthwiseRowPair* pairs = nullptr;
   allocate(kernels::scratch_caller, [&](Arena& arena) {
     first = arena.take<Index>(column.kernel);
     end = arena.take<Index>(column.kernel);
     shift = arena.take<Index>(column.kernel);
     begin = arena.take<Index>(y_rows + 1);
-    meeting = arena.take<DepthwiseMeeting>(tap_rows * y_rows);
+    pairs = arena.take<DepthwiseRowPair>(tap_rows * y_rows);
   });
   // A tap sees a run of columns: those before are left of the input, those behind right of it.
-  std::fill_n(first, column.kernel, column.out);
-  std::fill_n(end, column.kernel, Index{0});
-  for (Index o = 0; o < column.out; ++o) {
-    for_each_source(column, false, o, [&](Index tap, Index) {
-      first[tap] = std::min(first[tap], o);
-      end[tap] = o + 1;
-    });
-  }
   for (Index t = 0; t < column.kernel; ++t) {
-    first[t] = std::min(first[t], end[t]);
-    shift[t] = (t * column.dilation - column.pad_low) * channels;
+    const IndexRange seen = column.windows_of_tap(t);
+    first[t] = seen.begin;
+    end[t] = seen.end;
+    shift[t] = column.window(0).cell(t) * channels;
   }
-  Index meetings = 0;
+  Index pair_count = 0;
   for (Index row = 0; row < y_rows; ++row) {
-    begin[row] = meetings;
+    begin[row] = pair_count;
     for_each_outer(axes, false, row / axes.row.out, [&](Index outer_tap, Index outer_cell) {
       for_each_source(axes.row, false, row % axes.row.out, [&](Index tap, Index cell) {
-        meeting[meetings++] = {outer_tap * axes.row.kernel + tap,
+        pairs[pair_count++] = {outer_tap * axes.row.kernel + tap,
                                (outer_cell * axes.row.in + cell) * column.in * channels};
       });
     });
   }
-  begin[y_rows] = meetings;
+  begin[y_rows] = pair_count;
 
   const DepthwiseLoops<T>& loops = depthwise_loops<T>();
   const Index block = kDepthwiseVectors * loops.lanes;
@@ -201,7 +195,7 @@ void depthwise_weight_grad(const ConvGeometry& g, const ConvArguments<T>& argume
                       .x_sample = g.windows.in_cells() * channels,
                       .y_sample = g.windows.out_cells() * channels,
                       .begin = begin,
-                      .meeting = meeting,
+                      .pairs = pairs,
                       .y_rows = y_rows,
                       .y_pitch = column.out * channels,
                       .tap_row_begin = part * tap_rows / parts,

@@ -35,7 +35,7 @@ struct DepthwiseRun {
 /// is hidden; what is left of a row goes in halves.
 inline constexpr Index kDepthwiseTiles[] = {8, 4, 2, 1};
 
-/// A source row and the weights it meets.
+/// A source row and the weights it is multiplied by.
 template <class T>
 struct DepthwiseRow {
   const T* source = nullptr;
@@ -56,14 +56,14 @@ struct DepthwiseLine {
   T* out = nullptr;
 };
 
-/// A row of x and the row of taps through which a row of y meets it.
-struct DepthwiseMeeting {
+/// A row of x and the row of taps through which a row of y sees it.
+struct DepthwiseRowPair {
   Index tap_row = 0;
   Index x_row = 0;
 };
 
-/// Some rows of taps in the weight gradient, for some channels. A row of y meets all its rows of x
-/// in turn, so that each is read from memory once.
+/// Some rows of taps in the weight gradient, for some channels. A row of y is multiplied by all its
+/// rows of x in turn, so that each is read from memory once.
 template <class T>
 struct DepthwiseDots {
   const T* x = nullptr;
@@ -71,15 +71,15 @@ struct DepthwiseDots {
   Index batch = 0;
   Index x_sample = 0;
   Index y_sample = 0;
-  const Index* begin = nullptr;  ///< [y_rows + 1] into `meeting`, of one row in order of tap_row
-  const DepthwiseMeeting* meeting = nullptr;
+  const Index* begin = nullptr;  ///< [y_rows + 1] into `pairs`, of one row in order of tap_row
+  const DepthwiseRowPair* pairs = nullptr;
   Index y_rows = 0;
   Index y_pitch = 0;
   Index tap_row_begin = 0;
   Index tap_row_end = 0;
-  const Index* first = nullptr;  ///< per tap: the first column of y that meets x, and the end
+  const Index* first = nullptr;  ///< per tap: the first column of y that sees x, and the end
   const Index* end = nullptr;
-  const Index* shift = nullptr;  ///< per tap: where column 0 of y meets x
+  const Index* shift = nullptr;  ///< per tap: where column 0 of y sees x
   Index taps = 0;
   Index x_step = 0;
   Index channels = 0;

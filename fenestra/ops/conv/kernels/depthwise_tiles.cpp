@@ -166,7 +166,7 @@ void run_channels(D d, const DepthwiseDots<T>& j, Index c) {
     for (Index r = 0; r < j.y_rows; ++r) {
       const T* y = j.y_bar + sample * j.y_sample + r * j.y_pitch + c;
       for (Index m = j.begin[r]; m < j.begin[r + 1]; ++m) {
-        const auto [tap_row, x_row] = j.meeting[m];
+        const auto [tap_row, x_row] = j.pairs[m];
         if (tap_row < j.tap_row_begin || tap_row >= j.tap_row_end) {
           continue;
         }

@@ -14,6 +14,7 @@
 #include <fenestra/ops/conv/kernels/direct_tiles.hpp>
 #include <fenestra/ops/conv/kernels/direct_weights.hpp>
 #include <fenestra/ops/conv/kernels/gemm_blocked.hpp>
+#include <fenestra/ops/conv/kernels/target_axis.hpp>
 
 #include <algorithm>
 
@@ -45,6 +46,7 @@ class Correlation {
         loops_(direct_loops<T>()),
         axes_(g_.windows),
         transposed_(problem.direction == ConvDirection::input_grad),
+        columns_(axes_.column, transposed_),
         outer_taps_(axes_.outer_product(&WindowAxis::kernel)) {
     const Side x{
         g_.group_in(), axes_.outer_product(&WindowAxis::in), axes_.row.in, axes_.column.in};
@@ -52,7 +54,6 @@ class Correlation {
         g_.group_out(), axes_.outer_product(&WindowAxis::out), axes_.row.out, axes_.column.out};
     source_ = transposed_ ? y : x;
     target_ = transposed_ ? x : y;
-    phases_ = transposed_ ? std::min(axes_.column.stride, target_.width) : 1;
     place_columns();
     choose_band();
     allocate(kernels::scratch_caller, [&](Arena& arena) { cut_tables(arena); });
@@ -98,22 +99,15 @@ class Correlation {
     const Index lanes = loops_.lanes;
     if (!transposed_) {
       strip_stride_ = axis.stride;
-      first_column_ = axis.window(0).first;
-      phase_pitch_ =
-          round_up(round_up(target_.width, lanes) + (axis.span() - 1) / axis.stride, lanes);
+      phase_pitch_ = round_up(round_up(target_.width, lanes) + axis.last_step(), lanes);
       return;
     }
-    // The cell of phase p at place i sees, through tap t, column i + (p + pad - t * d) / s.
-    first_column_ = floor_div(axis.pad_low - axis.span() + 1, axis.stride);
-    const Index last = floor_div(phases_ - 1 + axis.pad_low, axis.stride);
-    const Index width = ceil_of(target_.width, axis.stride);
-    phase_pitch_ = round_up(round_up(width, lanes) + last - first_column_, lanes);
+    phase_pitch_ = round_up(round_up(columns_.places(), lanes) + columns_.reach, lanes);
   }
 
   Index strip_rows(Index band_rows) const {
     const WindowAxis& axis = axes_.row;
-    return transposed_ ? (band_rows - 1 + axis.span() - 1) / axis.stride + 1
-                       : (band_rows - 1) * axis.stride + axis.span();
+    return transposed_ ? axis.windows_over(band_rows) : axis.spanned(band_rows);
   }
   Index planes() const { return source_.channels * outer_taps_; }
   Index pitch() const { return strip_stride_ * phase_pitch_; }
@@ -138,20 +132,20 @@ class Correlation {
     row_entries_ = arena.take<RowTap>(target_.rows * axes_.row.kernel);
     offsets_ = arena.take<Index>(axes_.column.kernel);
     taps_ = arena.take<Index>(axes_.column.kernel);
-    phase_ = arena.take<ColumnPhase<T>>(phases_);
+    phase_ = arena.take<ColumnPhase<T>>(columns_.phases);
     weights_ =
         arguments_.packed != nullptr ? arguments_.packed : arena.take<T>(packed_elements(g_));
   }
 
   void fill_tables() {
+    const TargetAxis rows(axes_.row, transposed_);
     Index entries = 0;
     for (Index row = 0; row < target_.rows; ++row) {
       row_begin_[row] = entries;
       if (uniform_rows()) {
-        const Index first = transposed_ ? row + axes_.row.pad_low : axes_.row.window(row).first;
-        const Index step = transposed_ ? -axes_.row.dilation : axes_.row.dilation;
+        const Index first = rows.first + row * rows.step;
         for (Index tap = 0; tap < axes_.row.kernel; ++tap) {
-          row_entries_[entries++] = {first + tap * step, tap};
+          row_entries_[entries++] = {first + rows.shift(0, tap), tap};
         }
         continue;
       }
@@ -163,24 +157,23 @@ class Correlation {
     const WindowAxis& axis = axes_.column;
     if (!transposed_) {
       for (Index t = 0; t < axis.kernel; ++t) {
-        const Index shift = t * axis.dilation;
         taps_[t] = t;
-        offsets_[t] = shift % axis.stride * phase_pitch_ + shift / axis.stride;
+        offsets_[t] = axis.tap_phase(t) * phase_pitch_ + axis.tap_step(t);
       }
       phase_[0] = {target_.width, axis.kernel, offsets_, weights_};
       return;
     }
     Index used = 0;
-    for (Index p = 0; p < phases_; ++p) {
+    for (Index p = 0; p < columns_.phases; ++p) {
       const Index begin = used;
       for (Index t = 0; t < axis.kernel; ++t) {
-        const Index reach = p + axis.pad_low - t * axis.dilation;
-        if (floor_div(reach, axis.stride) * axis.stride == reach) {
+        const Index shift = columns_.shift(p, t);
+        if (shift >= 0) {
           taps_[used] = t;
-          offsets_[used++] = floor_div(reach, axis.stride) - first_column_;
+          offsets_[used++] = shift;
         }
       }
-      phase_[p] = {ceil_of(target_.width - p, axis.stride),
+      phase_[p] = {columns_.places(p, 0, columns_.places()),
                    used - begin,
                    offsets_ + begin,
                    weights_ + begin * weights_per_tap()};
@@ -197,7 +190,7 @@ class Correlation {
     const Index source_stride = transposed_ ? g_.group_in() * taps : taps;
     const Index row_taps = outer_taps_ * axes_.row.kernel;
     const Index tiles = ceil_of(target_.channels, kTileChannels);
-    for (Index p = 0; p < phases_; ++p) {
+    for (Index p = 0; p < columns_.phases; ++p) {
       T* out = const_cast<T*>(phase_[p].weights);
       const Index* tap = taps_ + (phase_[p].offset - offsets_);
       for (Index group = 0; group < g_.groups; ++group) {
@@ -230,9 +223,10 @@ class Correlation {
     allocate(kernels::scratch_caller_2, [&](Arena& arena) {
       list.cut(arena, planes());
       strip = arena.take<T>(planes() * strip_rows(band_rows_) * pitch());
-      row_buffer = arena.take<T>(phases_ > 1 ? phases_ * kTileChannels * phase_[0].width : 0);
+      row_buffer = arena.take<T>(
+          columns_.phases > 1 ? columns_.phases * kTileChannels * phase_[0].width : 0);
       places = arena.take<TapPlace>(planes() * axes_.row.kernel * axes_.column.kernel);
-      phase = arena.take<ColumnPhase<T>>(phases_);
+      phase = arena.take<ColumnPhase<T>>(columns_.phases);
     });
     const Index source_channel = (sample * g_.groups + group) * source_.channels;
     const Index target_channel = (sample * g_.groups + group) * target_.channels;
@@ -259,11 +253,11 @@ class Correlation {
                        .source_width = source_.width,
                        .first_row = first_row,
                        .rows = copied,
-                       .first_column = first_column_,
+                       .first_column = columns_.first,
                        .stride = strip_stride_,
                        .phase_pitch = phase_pitch_,
                        .dst = strip});
-    for (Index p = 0; p < phases_; ++p) {
+    for (Index p = 0; p < columns_.phases; ++p) {
       phase[p] = phase_[p];
       phase[p].weights += group * weights_per_group_tap() * phase_[p].taps;
     }
@@ -279,7 +273,7 @@ class Correlation {
          .row_entries = row_entries_,
          .source_shift = transposed_ ? 1 : axes_.row.stride,
          .phase = phase,
-         .phases = phases_,
+         .phases = columns_.phases,
          .channels = target_.channels,
          .bias = arguments_.bias != nullptr ? arguments_.bias + group * target_.channels : nullptr,
          .out = arguments_.out + target_channel * target_.channel_stride() +
@@ -304,12 +298,11 @@ class Correlation {
   const DirectLoops<T>& loops_;
   Axes axes_;
   bool transposed_;
+  TargetAxis columns_;
   Index outer_taps_;
   Side source_;
   Side target_;
-  Index phases_ = 1;
   Index strip_stride_ = 1;
-  Index first_column_ = 0;
   Index phase_pitch_ = 0;
   Index band_rows_ = 1;
   Index* row_begin_ = nullptr;

@@ -82,9 +82,9 @@ void for_each_source(const WindowAxis& axis, bool transposed, Index q, F&& f) {
     return;
   }
   for (Index t = 0; t < axis.kernel; ++t) {
-    const Index reach = q + axis.pad_low - t * axis.dilation;
-    if (reach >= 0 && reach % axis.stride == 0 && reach / axis.stride < axis.out) {
-      f(t, reach / axis.stride);
+    const std::optional<Index> window = axis.window_through(t, q);
+    if (window && *window >= 0 && *window < axis.out) {
+      f(t, *window);
     }
   }
 }

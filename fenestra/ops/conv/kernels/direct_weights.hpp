@@ -28,7 +28,7 @@ class WeightGrad {
         plane_taps_(axes_.row.kernel * axes_.column.kernel) {
     const WindowAxis& column = axes_.column;
     y_pitch_ = round_up(column.out, loops_.lanes);
-    phase_pitch_ = round_up(y_pitch_ + (column.span() - 1) / column.stride, loops_.lanes);
+    phase_pitch_ = round_up(y_pitch_ + column.last_step(), loops_.lanes);
     const Index row_bytes =
         (std::max<Index>(planes(), 1) * pitch() * axes_.row.stride + kTileChannels * y_pitch_) *
         static_cast<Index>(sizeof(T));
@@ -37,10 +37,8 @@ class WeightGrad {
              [&](Arena& arena) { offsets_ = arena.take<Index>(plane_taps_); });
     for (Index r = 0; r < axes_.row.kernel; ++r) {
       for (Index t = 0; t < column.kernel; ++t) {
-        const Index shift = t * column.dilation;
         offsets_[r * column.kernel + t] = r * axes_.row.dilation * pitch() +
-                                          shift % column.stride * phase_pitch_ +
-                                          shift / column.stride;
+                                          column.tap_phase(t) * phase_pitch_ + column.tap_step(t);
       }
     }
   }
@@ -63,7 +61,7 @@ class WeightGrad {
  private:
   Index planes() const { return g_.group_in() * outer_taps_; }
   Index pitch() const { return axes_.column.stride * phase_pitch_; }
-  Index strip_rows(Index rows) const { return (rows - 1) * axes_.row.stride + axes_.row.span(); }
+  Index strip_rows(Index rows) const { return axes_.row.spanned(rows); }
 
   void run_job(Index group, Index c0, Index c1) {
     const Index channels = c1 - c0;

@@ -75,7 +75,7 @@ class BlockedWeightGrad {
   /// Cells of the blocked copy along an axis; axis 0 for so many windows.
   Index extent(int axis, Index windows) const {
     const WindowAxis& a = g_.windows[axis];
-    return ((axis == 0 ? windows : a.out) - 1) * a.stride + a.span();
+    return a.spanned(axis == 0 ? windows : a.out);
   }
   Index sample_cells(Index windows) const {
     Index n = 1;
@@ -92,7 +92,7 @@ class BlockedWeightGrad {
     const Index all = g_.windows[0].out;
     const Index per_cell = sample_elements(1) / extent(0, 1);
     const WindowAxis& a = g_.windows[0];
-    return std::clamp<Index>((kBlockedElements / per_cell - a.span()) / a.stride + 1, 1, all);
+    return std::clamp<Index>(a.windows_within(kBlockedElements / per_cell), 1, all);
   }
   Index rows() const { return part_.o1 - part_.o0; }
   Index samples() const { return part_.n1 - part_.n0; }

@@ -7,7 +7,6 @@
 #include <fenestra/ops/conv/kernels/patches.hpp>
 
 #include <algorithm>
-#include <numeric>
 
 namespace fenestra::detail {
 
@@ -99,8 +98,7 @@ PatchGrid window_grid(const Group<T>& s) {
   return grid;
 }
 
-/// One axis of a phase: the cells c of x with (c + pad) mod stride = phase, and the taps that reach
-/// them.
+/// One axis of a stride phase: its cells of x and the taps that see them.
 struct PhaseAxis {
   Index first_cell = 0;
   Index first_tap = 0;
@@ -109,24 +107,17 @@ struct PhaseAxis {
 };
 
 inline PhaseAxis phase_axis(const WindowAxis& axis, Index phase) {
-  const Index s = axis.stride;
-  const Index d = axis.dilation;
-  const Index common = std::gcd(s, d);
+  const Progression cells = axis.phase_cells(phase);
+  const Progression taps = axis.phase_taps(phase);
   PhaseAxis result;
-  result.first_cell = ((phase - axis.pad_low) % s + s) % s;
-  result.grid.count = result.first_cell < axis.in ? (axis.in - 1 - result.first_cell) / s + 1 : 0;
+  result.first_cell = cells.first;
+  result.first_tap = taps.first;
+  result.tap_stride = taps.step;
+  result.grid.count = cells.count;
   result.grid.extent = axis.out;
-  result.tap_stride = s / common;
-  Index t = 0;
-  while (t < result.tap_stride && t * d % s != phase) {
-    ++t;
-  }
-  const bool reached = t < result.tap_stride && t < axis.kernel;
-  result.first_tap = t;
-  result.grid.taps = reached ? (axis.kernel - 1 - t) / result.tap_stride + 1 : 0;
-  // Window o and tap t look at c where o * s + t * d = c + pad.
-  result.grid.base = reached ? (result.first_cell + axis.pad_low - t * d) / s : 0;
-  result.grid.tap_step = -(d / common);
+  result.grid.taps = taps.count;
+  result.grid.base = taps.count > 0 ? axis.window_through(taps.first, cells.first).value_or(0) : 0;
+  result.grid.tap_step = -axis.windows_apart();
   return result;
 }
 

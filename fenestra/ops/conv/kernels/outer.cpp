@@ -129,7 +129,7 @@ class OuterWeightGrad {
     return vectors / panel_vectors_ + rest / 2 + rest % 2;
   }
   struct Panel {
-    Index lane = 0;
+    Index begin = 0;  ///< its first channel in the group
     Index vectors = 0;
   };
   Panel panel(Index number) const {
@@ -155,7 +155,7 @@ class OuterWeightGrad {
   /// Where these are kept: in scratch of the task where no other part is added to them.
   T* sums_of(const GroupRange& range, Index parts) const {
     if (parts > 1) {
-      return sums_ + range.panel.lane * places() +
+      return sums_ + range.panel.begin * places() +
              range.begin * neighbours_ * range.panel.vectors * loops_.lanes;
     }
     return kernels::scratch<T>(kernels::scratch_caller_2,
@@ -192,10 +192,7 @@ class OuterWeightGrad {
   }
 
   /// Cells that so many windows of an axis see, with the gaps between them.
-  Index extent(int axis, Index windows) const {
-    const WindowAxis& a = g_.windows[axis];
-    return (windows - 1) * a.stride + a.span();
-  }
+  Index extent(int axis, Index windows) const { return g_.windows[axis].spanned(windows); }
 
   void cut_parts() {
     const WindowAxis& a = g_.windows[0];
@@ -206,8 +203,7 @@ class OuterWeightGrad {
     const Index y_row = row_cells_ * width_;
     most_rows_ = std::clamp<Index>(kPartElements / y_row, 1, a.out);
     if (copies_) {
-      const Index seen = kPartElements / x_row;
-      most_rows_ = std::clamp<Index>((seen - a.span()) / a.stride + 1, 1, most_rows_);
+      most_rows_ = std::clamp<Index>(a.windows_within(kPartElements / x_row), 1, most_rows_);
     }
     most_samples_ = 1;
     if (most_rows_ == a.out) {
@@ -293,16 +289,16 @@ class OuterWeightGrad {
 
   /// The channels of one panel in some rows of one sample; lanes without a channel are zeros.
   void pack_y(Index number, Index sample, Index row, Index row_end) const {
-    const auto [lane, vectors] = panel(number);
+    const auto [begin, vectors] = panel(number);
     const Index width = vectors * loops_.lanes;
-    const Index count = std::min(width, g_.group_out() - lane);
+    const Index count = std::min(width, g_.group_out() - begin);
     const Index cells = (row_end - row) * row_cells_;
     const Index first = (o0_ + row) * row_cells_;
     const Index all = g_.windows.out_cells();
     T* dst =
-        y_ + lane * samples_ * rows_ * row_cells_ + (sample * rows_ + row) * row_cells_ * width;
+        y_ + begin * samples_ * rows_ * row_cells_ + (sample * rows_ + row) * row_cells_ * width;
     const T* src = arguments_.rhs + (n0_ + sample) * g_.out_channels * all;
-    const Index channel = group_ * g_.group_out() + lane;
+    const Index channel = group_ * g_.group_out() + begin;
     if (count < width) {
       std::fill_n(dst, cells * width, T(0));
     }
@@ -359,14 +355,14 @@ class OuterWeightGrad {
 
   /// Adds the part to some sums.
   void add_groups(const GroupRange& range, bool first, T* sums) const {
-    const auto [lane, vectors] = range.panel;
+    const auto [begin, vectors] = range.panel;
     const Index count = range.end - range.begin;
     const Index width = vectors * loops_.lanes;
     const Index most = loops_.most_places(vectors);
     const Index pieces = ceil_of(neighbours_, most);
     OuterTile<T> tile;
     tile.step = cell_step();
-    tile.y = y_ + lane * samples_ * rows_ * row_cells_;
+    tile.y = y_ + begin * samples_ * rows_ * row_cells_;
     tile.vectors = vectors;
     tile.group_pitch = neighbours_ * width;
     for (Index chunk = 0; chunk < chunks_; ++chunk) {
@@ -393,10 +389,10 @@ class OuterWeightGrad {
   }
 
   void store(const GroupRange& range, const T* sums) const {
-    const auto [lane, vectors] = range.panel;
+    const auto [begin, vectors] = range.panel;
     const Index width = vectors * loops_.lanes;
-    const Index count = std::min(width, g_.group_out() - lane);
-    const Index channel = group_ * g_.group_out() + lane;
+    const Index count = std::min(width, g_.group_out() - begin);
+    const Index channel = group_ * g_.group_out() + begin;
     const Index first = range.begin * neighbours_;
     const Index end = range.end * neighbours_;
     if (!last_) {

@@ -33,8 +33,8 @@ struct TargetAxis {
       return;
     }
     phases = std::max<Index>(std::min(a.stride, target), 1);
-    first = floor_div(a.pad_low - a.span() + 1, a.stride);
-    reach = floor_div(phases - 1 + a.pad_low, a.stride) - first;
+    first = a.cell_step(1 - a.span());
+    reach = a.cell_step(phases - 1) - first;
   }
 
   Index places() const { return ceil_div(target, phases); }
@@ -45,11 +45,10 @@ struct TargetAxis {
   /// Where tap `t` looks, counted from `first`; -1 where no cell of the phase sees it.
   Index shift(Index phase, Index t) const {
     if (!transposed) {
-      return t * axis.dilation;
+      return axis.window(0).cell(t) - first;
     }
-    const Index reaches = phase + axis.pad_low - t * axis.dilation;
-    const Index cell = floor_div(reaches, axis.stride);
-    return cell * axis.stride == reaches ? cell - first : -1;
+    const std::optional<Index> window = axis.window_through(t, phase);
+    return window ? *window - first : -1;
   }
   /// Source cells that `count` places see, from the first to the last.
   Index seen(Index count) const { return (count - 1) * step + reach + 1; }

@@ -8,6 +8,7 @@
 // product is one chain of multiply-adds whose order depends on the geometry alone, and a tile
 // belongs to one sample, so bits depend neither on threads nor on the batch.
 #include <fenestra/kernels/numerics.hpp>
+#include <fenestra/ops/conv/kernels/target_axis.hpp>
 #include <fenestra/ops/conv/kernels/winograd.hpp>
 #include <fenestra/ops/conv/kernels/winograd_parts.hpp>
 
@@ -72,8 +73,8 @@ class WinogradCorrelation {
       target_ = {arguments.out, g_.out_channels, row.out, column.out, last};
     }
     // Target cell o sees source cells o - pad ..., in the input gradient o + pad - 2 ...
-    reader_.first_row = transposed_ ? row.pad_low - 2 : -row.pad_low;
-    reader_.first_column = transposed_ ? column.pad_low - 2 : -column.pad_low;
+    reader_.first_row = TargetAxis(row, transposed_).first;
+    reader_.first_column = TargetAxis(column, transposed_).first;
     grid_ = {ceil_of(target_.rows, kTileSide), ceil_of(target_.width, kTileSide), g_.batch};
     choose_parts();
     allocate(kernels::scratch_caller, [&](Arena& arena) {

@@ -24,8 +24,8 @@ class WinogradWeightGrad {
     Reader<T>& x = last ? left_ : right_;
     x.read = loops_.read_data;
     x.image = {arguments.lhs, g_.in_channels, row.in, column.in, last};
-    x.first_row = -row.pad_low;
-    x.first_column = -column.pad_low;
+    x.first_row = row.window(0).first;
+    x.first_column = column.window(0).first;
     Reader<T>& y_bar = last ? right_ : left_;
     y_bar.read = loops_.read_cotangent;
     y_bar.image = {arguments.rhs, g_.out_channels, row.out, column.out, last};

@@ -38,12 +38,7 @@ struct Divisors {
 
   /// Cells of window `o` that count on one axis.
   Index count(const WindowAxis& a, Index o) const {
-    const Window window = a.window(o);
-    if (!include_pad) {
-      return real_taps(window, a.in);
-    }
-    return real_taps({window.first + a.pad_low, window.step, window.taps},
-                     a.in + a.pad_low + a.pad_high);
+    return a.taps(a.window(o), include_pad ? Visit::declared : Visit::real).count();
   }
   /// The part of the divisor that the axes above the rows give to a row of windows.
   Index of_row(const Plan& plan, Index row) const {

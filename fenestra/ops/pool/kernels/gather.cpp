@@ -54,7 +54,7 @@ void run_gather(const PoolProblem<MaxReduction>& problem, const PoolArguments<T>
     for (Index i = begin; i < end; ++i) {
       const Index plane = i / plan.dest_rows();
       Index row = i % plan.dest_rows();
-      Wrapping first = wrapping(-last.pad_low) * wrapping(plan.inner);
+      Wrapping first = wrapping(last.window(0).first) * wrapping(plan.inner);
       Index pitch = plan.source_row_size();
       for (int axis = plan.outer_axes() - 1; axis >= 0; --axis) {
         const WindowAxis& a = plan.windows[axis];

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 
 namespace fenestra::pooling {
 
@@ -80,58 +79,16 @@ class Plan {
   Index source_row_size_ = 0;
 };
 
-/// The windows that see cell `i` are first, first + step, ...: those whose distance from the cell
-/// is a multiple of the dilation. `first` is at least `from`, and -1 where there is none.
-struct WindowSteps {
-  Index first = -1;
-  Index step = 1;
-};
-constexpr WindowSteps windows_in_step(const WindowAxis& a, Index i, Index from) {
-  if (a.dilation == 1) {
-    return {from, 1};
-  }
-  const Index common = std::gcd(a.stride, a.dilation);
-  const Index target = i + a.pad_low;
-  if (target % common != 0) {
-    return {};
-  }
-  // The inverse of stride/common modulo dilation/common, by Euclid.
-  const Index modulus = a.dilation / common;
-  Index r = modulus;
-  Index next_r = a.stride / common % modulus;
-  Index t = 0;
-  Index next_t = 1;
-  while (next_r != 0) {
-    const Index q = r / next_r;
-    const Index r_left = r - q * next_r;
-    const Index t_left = t - q * next_t;
-    r = next_r;
-    t = next_t;
-    next_r = r_left;
-    next_t = t_left;
-  }
-  __extension__ using Wide = __int128;
-  const Index inverse = t < 0 ? t + modulus : t;
-  const auto residue =
-      static_cast<Index>(static_cast<Wide>(target / common % modulus) * inverse % modulus);
-  const Index ahead = (residue - from % modulus + modulus) % modulus;
-  return {from + ahead, modulus};
-}
-
 /// Calls f(source, tap, taps of the window) for what is linked to `dest` on one axis, in ascending
 /// order of the source. Forward with `padded`: a declared padded cell is the source -1.
 template <class F>
 constexpr void for_each_link(
     const WindowAxis& a, bool to_cells, Index dest, bool padded, const F& f) {
   if (to_cells) {
-    const IndexRange range = a.needed_windows({dest, dest + 1});
-    if (range.empty()) {
-      return;
-    }
-    const WindowSteps steps = windows_in_step(a, dest, range.begin);
-    for (Index o = steps.first; o >= 0 && o < range.end; o += steps.step) {
+    const Progression windows = a.windows_of_cell(dest);
+    for (Index i = 0, o = windows.first; i < windows.count; ++i, o += windows.step) {
       const Window window = a.window(o);
-      f(o, (dest - window.first) / window.step, window.taps);
+      f(o, window.tap(dest), window.taps);
     }
     return;
   }
@@ -152,10 +109,9 @@ struct CellLink {
 
 /// Lists the windows over the cells of the steps [begin, end), ascending; returns their number.
 inline Index list_cell_links(const WindowAxis& a, Index begin, Index end, CellLink* links) {
-  const Index first = std::max<Index>(begin * a.stride - a.pad_low, 0);
-  const Index last = std::min(end * a.stride - a.pad_low, a.in);
+  const IndexRange cells = a.step_cells({begin, end});
   Index count = 0;
-  for (Index cell = first; cell < last; ++cell) {
+  for (Index cell = cells.begin; cell < cells.end; ++cell) {
     for_each_link(a, true, cell, false, [&](Index o, Index tap, Index) {
       links[count++] = {cell, o, tap};
     });
@@ -165,16 +121,7 @@ inline Index list_cell_links(const WindowAxis& a, Index begin, Index end, CellLi
 
 /// No `dest` on this axis has more links.
 constexpr Index most_links(const WindowAxis& a, bool to_cells, bool padded) {
-  if (a.rule == ExtentRule::adaptive) {
-    return to_cells ? ceil_div(a.out, a.in) + 1 : ceil_div(a.in, a.out) + 1;
-  }
-  if (to_cells) {
-    // The taps that can meet a cell are stride / gcd(stride, dilation) apart.
-    const Index apart = a.stride / std::gcd(a.stride, a.dilation);
-    return std::min({(a.span() - 1) / a.stride + 1, ceil_div(a.kernel, apart), a.out});
-  }
-  const Index cells = padded ? a.in + a.pad_low + a.pad_high : a.in;
-  return std::min(a.kernel, ceil_div(cells, a.dilation));
+  return to_cells ? a.most_windows() : a.most_taps(padded ? Visit::declared : Visit::real);
 }
 
 /// A source row of a destination row, and the number of the tap on the axes above the rows.
@@ -237,19 +184,10 @@ class Carver {
   std::size_t used_ = 0;
 };
 
-/// Columns of one tile on the last axis, in steps of the stride: a phase r of step j is the cell
-/// j*stride + r - pad_low, and tap t of window j looks at step j + t*dilation/stride of the phase
-/// t*dilation % stride. So every tap of a row of windows is a run of consecutive steps, whatever
-/// the stride and the dilation.
-struct Columns {
-  Index begin = 0;
-  Index end = 0;
-  constexpr Index count() const { return end - begin; }
-};
-
-constexpr Index tap_phase(const WindowAxis& a, Index tap) { return tap * a.dilation % a.stride; }
-constexpr Index tap_step(const WindowAxis& a, Index tap) { return tap * a.dilation / a.stride; }
-constexpr Index last_step(const WindowAxis& a) { return tap_step(a, a.kernel - 1); }
+/// Columns of one tile on the last axis: windows, or the steps of the stride that cells have. Every
+/// tap of a row of windows is a run of consecutive steps of its phase, whatever the stride and the
+/// dilation.
+using Columns = IndexRange;
 
 /// A vector may read this many numbers past the end of a run in a tile.
 inline constexpr Index kSlack = 16;
@@ -261,7 +199,7 @@ inline const char* Plan::refuse_rows() const {
   }
   constexpr Index kFactor = 32;  // 16 numbers of slack for each of as many phases as cells, twice
   constexpr Index kFree = 4096;  // numbers: half of an L1 cache
-  const Checked kept = Checked(a.stride) * (Checked(a.out) + last_step(a) + kSlack);
+  const Checked kept = Checked(a.stride) * (Checked(a.out) + a.last_step() + kSlack);
   const Checked row = Checked(kFactor) * (Checked(a.in) + a.out) + kFree;
   return kept.ok() && kept.value() <= row.value() ? nullptr : "windows span far more than the row";
 }

@@ -12,7 +12,6 @@
 #include <fenestra/ops/pool/kernels/links.hpp>
 
 #include <algorithm>
-#include <numeric>
 
 namespace fenestra::pooling {
 
@@ -29,8 +28,8 @@ struct PlaneAxis {
   PlaneAxis() = default;
   PlaneAxis(const WindowAxis& axis, bool adjoint) : a(axis), to_cells(adjoint) {
     if (!to_cells) {
-      phases = std::min(a.kernel, a.stride / std::gcd(a.stride, a.dilation));
-      reach = last_step(a);
+      phases = a.tap_phases();
+      reach = a.last_step();
       return;
     }
     Index least = tap_distance(0);
@@ -58,8 +57,8 @@ struct PlaneAxis {
       return {0, position + low};
     }
     for (Index p = 0; p < phases; ++p) {
-      if (tap_phase(a, p) == (position + a.pad_low) % a.stride) {
-        return {p, (position + a.pad_low) / a.stride};
+      if (a.tap_phase(p) == a.cell_phase(position)) {
+        return {p, a.cell_step(position)};
       }
     }
     return {};
@@ -71,7 +70,7 @@ struct PlaneAxis {
   void for_each_tap(Index dest_class, const F& f) const {
     if (!to_cells) {
       for (Index t = 0; t < a.kernel; ++t) {
-        f(t % phases, tap_step(a, t), t);
+        f(t % phases, a.tap_step(t), t);
       }
       return;
     }
@@ -85,12 +84,8 @@ struct PlaneAxis {
  private:
   /// The class of the cells that tap t of some window sees, and how many windows before that one
   /// the first cell of the class is.
-  Index tap_class(Index t) const {
-    return (tap_phase(a, t) + a.stride - a.pad_low % a.stride) % a.stride;
-  }
-  Index tap_distance(Index t) const {
-    return (tap_class(t) + a.pad_low) / a.stride - tap_step(a, t);
-  }
+  Index tap_class(Index t) const { return a.first_cell(a.tap_phase(t)); }
+  Index tap_distance(Index t) const { return a.cell_step(tap_class(t)) - a.tap_step(t); }
 };
 
 /// Bytes that the stored planes of one block take: half of a 32 KiB L1 cache. Small planes are
@@ -298,8 +293,7 @@ class PlaneTables {
 
     const Index stored_end = first_step + l_.steps_per_block + l_.axes[0].reach;
     const auto step_at = [&](Index position) {
-      return l_.axes[0].to_cells ? position + l_.axes[0].low
-                                 : (position + l_.axes[0].a.pad_low) / l_.axes[0].a.stride;
+      return l_.axes[0].to_cells ? position + l_.axes[0].low : l_.axes[0].a.cell_step(position);
     };
     for (int axis = 0; axis < outer; ++axis) {
       begin[axis] = 0;

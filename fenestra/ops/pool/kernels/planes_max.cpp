@@ -103,7 +103,7 @@ class MaxPlanesForward {
       if (kIds && first != nullptr) {
         id = hn::LoadU(d, first + at);
       }
-      const auto meet = [&](Index t) FENESTRA_INLINE_LAMBDA {
+      const auto take_winner = [&](Index t) FENESTRA_INLINE_LAMBDA {
         const auto candidate = hn::LoadU(d, stored + offsets[t] + at);
         const auto wins = wins_over<kOrder>(candidate, best);
         best = winner_of<kOrder>(wins, candidate, best);
@@ -114,11 +114,11 @@ class MaxPlanesForward {
       if constexpr (kTaps > 0) {
         FENESTRA_UNROLL
         for (int t = 1; t < kTaps; ++t) {
-          meet(t);
+          take_winner(t);
         }
       } else {
         for (Index t = 1; t < taps; ++t) {
-          meet(t);
+          take_winner(t);
         }
       }
       store_part(d, best, y + i, left);
@@ -154,8 +154,7 @@ class MaxPlanesForward {
     return a.pad_low > 0 || a.window(a.out - 1).cell(a.kernel - 1) >= a.in;
   }
   static Index first_real(const WindowAxis& a, Index o) {
-    const Window window = a.window(o);
-    return window.first < 0 ? ceil_div(-window.first, window.step) : 0;
+    return a.taps(a.window(o), Visit::real).begin;
   }
 
   const Call<T, MaxReduction>& call_;

@@ -30,7 +30,7 @@ struct Outside {
 
 /// Distance between the phases of a row whose windows are `columns`: steps and slack.
 HWY_INLINE Index phase_pitch(const WindowAxis& a, Index columns, Index inner) {
-  return (columns + last_step(a)) * inner + kSlack;
+  return (columns + a.last_step()) * inner + kSlack;
 }
 
 /// Takes apart the rows that a block of windows looks at: phase r of step j goes to
@@ -51,12 +51,12 @@ class RowSplitter {
     columns_ = columns;
     ranges_ = ranges;
     pitch_ = phase_pitch(a, columns.count(), inner);
-    used_ = std::min(a.kernel, a.stride / std::gcd(a.stride, a.dilation));
+    used_ = a.tap_phases();
     for (Index p = 0; p < used_; ++p) {
-      const Index phase = tap_phase(a, p);
+      const Index phase = a.tap_phase(p);
       const Index begin = step_of(phase, 0);
       const Index end = std::max(step_of(phase, a.in), begin);
-      const Index cell = (columns.begin + begin) * a.stride + phase - a.pad_low;
+      const Index cell = a.cell_at(columns.begin + begin, phase);
       ranges_[p] = {phase * pitch_ + begin * inner, end > begin ? cell * inner : 0, end - begin};
     }
     // Two phases of which one starts right before the other are read as pairs; at most one number
@@ -72,9 +72,9 @@ class RowSplitter {
 
   /// Writes the cells outside the input, and with `everywhere` the others too, as declared padding.
   void fill_outside(Outside<T> outside, T* to, bool everywhere = false) const {
-    const Index steps = columns_.count() + last_step(a_);
+    const Index steps = columns_.count() + a_.last_step();
     for (Index p = 0; p < used_; ++p) {
-      const Index phase = tap_phase(a_, p);
+      const Index phase = a_.tap_phase(p);
       T* out = to + phase * pitch_;
       const Index begin = step_of(phase, 0);
       const Index end = std::max(step_of(phase, a_.in), begin);
@@ -141,9 +141,8 @@ class RowSplitter {
 
   /// The step of `phase` at or after `cell`, counted from the block's first.
   Index step_of(Index phase, Index cell) const {
-    const Index distance = cell + a_.pad_low - phase;
-    const Index step = distance <= 0 ? 0 : ceil_div(distance, a_.stride);
-    return std::clamp<Index>(step - columns_.begin, 0, columns_.count() + last_step(a_));
+    return std::clamp<Index>(
+        a_.step_from(cell, phase) - columns_.begin, 0, columns_.count() + a_.last_step());
   }
 
   WindowAxis a_;
@@ -162,7 +161,7 @@ class RowSplitter {
 template <class T>
 HWY_INLINE void merge_row(
     const T* from, Index pitch, const WindowAxis& a, Index inner, Columns columns, T* row) {
-  const Index first = columns.begin * a.stride - a.pad_low;  // the cell of phase 0
+  const Index first = a.cell_at(columns.begin, 0);
   Index j = 0;
   if (a.stride == 2 && inner == 1) {
     if (first < 0) {
@@ -180,7 +179,7 @@ HWY_INLINE void merge_row(
   }
   for (; j < columns.count(); ++j) {
     for (Index phase = 0; phase < a.stride; ++phase) {
-      const Index cell = first + j * a.stride + phase;
+      const Index cell = a.cell_at(columns.begin + j, phase);
       if (cell >= 0 && cell < a.in) {
         if (inner == 1) {
           row[cell] = from[phase * pitch + j];
@@ -194,22 +193,21 @@ HWY_INLINE void merge_row(
   }
 }
 
+/// What of a block is inside, counted from its first; none of it is somewhere in the block too.
+HWY_INLINE Columns part_of(Columns columns, const IndexRange& inside) {
+  const Index low = std::clamp(inside.begin, columns.begin, columns.end);
+  return {low - columns.begin, std::clamp(inside.end, low, columns.end) - columns.begin};
+}
+
 /// Windows [begin, end) of a block, counted from its first, that see real cells only.
 HWY_INLINE Columns inside_windows(const WindowAxis& a, Columns columns) {
-  const Index first = ceil_div(a.pad_low, a.stride);
-  const Index room = a.in - a.span() + a.pad_low;
-  const Index end = room < 0 ? 0 : std::min(room / a.stride + 1, a.out);
-  const Index low = std::clamp(first, columns.begin, columns.end);
-  return {low - columns.begin, std::clamp(end, low, columns.end) - columns.begin};
+  return part_of(columns, a.inner_windows());
 }
 
 /// Steps [begin, end) of a block of cells, counted from its first, all of whose phases are cells
 /// that as many windows see as there are taps.
 HWY_INLINE Columns inside_cells(const WindowAxis& a, Columns columns) {
-  const Index first = std::max(last_step(a), ceil_div(a.pad_low, a.stride));
-  const Index end = std::min(a.out, (a.in + a.pad_low) / a.stride);
-  const Index low = std::clamp(first, columns.begin, columns.end);
-  return {low - columns.begin, std::clamp(end, low, columns.end) - columns.begin};
+  return part_of(columns, a.inner_steps());
 }
 
 /// Every second number of two vectors, in an order that costs nothing beyond the choice; `reorder`
@@ -343,7 +341,7 @@ class RowReader {
     splitter_.fill_outside(outside, phases_);
     const Index pitch = phase_pitch(a, columns.count(), inner);
     for (Index t = 0; t < a.kernel; ++t) {
-      offsets_[t] = tap_phase(a, t) * pitch + tap_step(a, t) * inner;
+      offsets_[t] = a.tap_phase(t) * pitch + a.tap_step(t) * inner;
     }
     if (!direct_) {
       return;
@@ -351,7 +349,7 @@ class RowReader {
     below_ = room_below(a, inner);
     above_ = room_above(a, inner);
     row_size_ = a.in * inner;
-    at_ = (columns.begin * a.stride - a.pad_low) * inner;
+    at_ = a.cell_at(columns.begin, 0) * inner;
     step_ = a.dilation * inner;
     std::memset(real_, 0, static_cast<std::size_t>(below_ + above_) * sizeof(T));
     std::memset(real_ + below_, 0xFF, static_cast<std::size_t>(row_size_) * sizeof(T));

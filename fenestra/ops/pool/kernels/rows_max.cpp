@@ -25,7 +25,7 @@ inline constexpr T kPaddingWon = T(-65536);
 
 /// Rows as long as whole columns in a tile.
 inline Index max_run(const Plan& plan, Index columns) {
-  const Index steps = columns + (plan.to_cells ? last_step(plan.last()) : 0);
+  const Index steps = columns + (plan.to_cells ? plan.last().last_step() : 0);
   return steps * plan.inner + kSlack;
 }
 
@@ -67,7 +67,7 @@ struct MaxReducer {
         return;
       }
       seen = hn::Add(seen, candidate);
-      meet(best, id, candidate, hn::Set(d, static_cast<T>(t)));
+      take_winner(best, id, candidate, hn::Set(d, static_cast<T>(t)));
     });
     sum = hn::Add(sum, seen);
     store(best, id, to);
@@ -83,21 +83,21 @@ struct MaxReducer {
     for (Index t = 1; t < taps; ++t) {
       const V candidate = hn::LoadU(d, phases + offsets[t] + i);
       sum = hn::Add(sum, candidate);
-      meet(best,
-           id,
-           candidate,
-           table == nullptr ? hn::Set(d, static_cast<T>(t))
-                            : hn::LoadU(d, table + t * table_pitch + i));
+      take_winner(best,
+                  id,
+                  candidate,
+                  table == nullptr ? hn::Set(d, static_cast<T>(t))
+                                   : hn::LoadU(d, table + t * table_pitch + i));
     }
     store(reordered ? reorder(d, best) : best, reordered ? reorder(d, id) : id, to);
   }
   bool saw_numbers() const { return hn::AllFalse(Wide<T>(), hn::IsNaN(sum)); }
 
  private:
-  static HWY_INLINE void meet(V& best,
-                              [[maybe_unused]] V& id,
-                              V candidate,
-                              [[maybe_unused]] V tap) {
+  static HWY_INLINE void take_winner(V& best,
+                                     [[maybe_unused]] V& id,
+                                     V candidate,
+                                     [[maybe_unused]] V tap) {
     const auto wins = wins_over<kOrder>(candidate, best);
     best = winner_of<kOrder>(wins, candidate, best);
     if constexpr (kIds) {
@@ -330,8 +330,8 @@ class MaxScatter {
     for (Index phase = 0; phase < a_.stride; ++phase) {
       phase_begin_[phase] = next;
       for (Index t = a_.kernel - 1; t >= 0; --t) {  // windows ascend where taps descend
-        if (tap_phase(a_, t) == phase) {
-          taps_[next++] = {(last_step(a_) - tap_step(a_, t)) * inner_, t};
+        if (a_.tap_phase(t) == phase) {
+          taps_[next++] = {(a_.last_step() - a_.tap_step(t)) * inner_, t};
         }
       }
     }
@@ -340,7 +340,7 @@ class MaxScatter {
   void prepare(T* slot, Index plane, Index source_row) const {
     const Index at =
         plane * call_.plan.source_plane_size() + source_row * call_.plan.source_row_size();
-    const Index first = columns_.begin - last_step(a_);
+    const Index first = columns_.begin - a_.last_step();
     const Index begin = std::clamp<Index>(first, 0, a_.out);
     const Index end = std::clamp<Index>(columns_.end, begin, a_.out);
     const Index lead = std::min((begin - first) * inner_, run_);
@@ -369,7 +369,7 @@ class MaxScatter {
              dest_row * call_.plan.dest_row_size();
     const Index n = columns_.count() * inner_;
     if (a_.stride == 1) {
-      fold(links, count, slots, 0, n, row + (columns_.begin - a_.pad_low) * inner_);
+      fold(links, count, slots, 0, n, row + a_.cell_at(columns_.begin, 0) * inner_);
       return;
     }
     const Index pitch = phase_size(columns_.count());
@@ -468,13 +468,13 @@ class MaxScatterDirect {
     for (Index l = 0; l < count; ++l) {
       const Index at = plane_at + links[l].source_row * call_.plan.source_row_size();
       for (Index t = a_.kernel - 1; t >= 0; --t) {
-        const Index phase = tap_phase(a_, t);
-        sources_[phase][found[phase]++] = {at + (columns_.begin - tap_step(a_, t)) * inner_,
+        const Index phase = a_.tap_phase(t);
+        sources_[phase][found[phase]++] = {at + (columns_.begin - a_.tap_step(t)) * inner_,
                                            static_cast<T>(links[l].tap * a_.kernel + t)};
       }
     }
     // The cell of phase 0 at the first step of the block.
-    T* to = row + (columns_.begin * a_.stride - a_.pad_low) * inner_;
+    T* to = row + a_.cell_at(columns_.begin, 0) * inner_;
     const Index n = inside_.count() * inner_;
     const Index from = inside_.begin * inner_;
     const Index even = found[0];
@@ -546,9 +546,8 @@ class MaxScatterDirect {
     }
   }
   void clear(T* row, Index begin, Index end) const {
-    const Index first = std::max<Index>(begin * a_.stride - a_.pad_low, 0);
-    const Index last = std::min(end * a_.stride - a_.pad_low, a_.in);
-    fill(row + first * inner_, (last - first) * inner_, T(0));
+    const IndexRange cells = a_.step_cells({begin, end});
+    fill(row + cells.begin * inner_, cells.count() * inner_, T(0));
   }
 
   const Call<T, MaxReduction>& call_;

@@ -60,10 +60,10 @@ struct MomentSeries {
 /// Numbers of one row taken apart, and of a row of windows kept for the cells of as many steps.
 inline Index split_size(const Plan& plan, Index columns) {
   const WindowAxis& a = plan.last();
-  return a.stride * ((columns + last_step(a)) * plan.inner + kSlack);
+  return a.stride * ((columns + a.last_step()) * plan.inner + kSlack);
 }
 inline Index window_run(const Plan& plan, Index columns) {
-  return (columns + last_step(plan.last())) * plan.inner + kSlack;
+  return (columns + plan.last().last_step()) * plan.inner + kSlack;
 }
 
 }  // namespace fenestra::pooling
@@ -176,7 +176,7 @@ class SplitRows {
     splitter_.start(a, call.windows.inner, columns, ranges_);
     const Index pitch = phase_pitch(a, columns.count(), call.windows.inner);
     for (Index t = 0; t < a.kernel; ++t) {
-      offsets_[t] = tap_phase(a, t) * pitch + tap_step(a, t) * call.windows.inner;
+      offsets_[t] = a.tap_phase(t) * pitch + a.tap_step(t) * call.windows.inner;
     }
   }
   void split(const T* row, T* to) const {
@@ -238,10 +238,8 @@ class SmoothForward {
     const WindowAxis& a = plan_.last();
     fill(counts_, columns.count() * plan_.inner + kSlack, T(1));
     for (Index o = columns.begin; o < columns.end; ++o) {
-      const Window w = a.window(o);
-      const Index count = call_.pad_zero ? real_taps({w.first + a.pad_low, w.step, w.taps},
-                                                     a.in + a.pad_low + a.pad_high)
-                                         : real_taps(w, a.in);
+      const Visit visit = call_.pad_zero ? Visit::declared : Visit::real;
+      const Index count = a.taps(a.window(o), visit).count();
       fill(counts_ + (o - columns.begin) * plan_.inner,
            plan_.inner,
            static_cast<T>(std::max<Index>(count, 1)));
@@ -433,7 +431,7 @@ class SmoothSpread {
         a_(call.plan.last()),
         inner_(call.plan.inner),
         run_(window_run(call.plan, call.tiling.columns_per_block)),
-        most_windows_(call.tiling.columns_per_block + last_step(call.plan.last())),
+        most_windows_(call.tiling.columns_per_block + call.plan.last().last_step()),
         split_(split_size(call.windows, most_windows_)) {}
 
   Index slot_size() const { return 2 * run_; }
@@ -450,7 +448,7 @@ class SmoothSpread {
   }
   void start(Columns columns) {
     columns_ = columns;
-    const Index first = columns.begin - last_step(a_);
+    const Index first = columns.begin - a_.last_step();
     windows_.begin = std::clamp<Index>(first, 0, a_.out);
     windows_.end = std::clamp<Index>(columns.end, windows_.begin, a_.out);
     lead_ = std::min((windows_.begin - first) * inner_, run_);
@@ -512,9 +510,9 @@ class SmoothSpread {
       Index sources = 0;
       for (Index l = 0; l < count; ++l) {
         for (Index t = a_.kernel - 1; t >= 0; --t) {
-          if (tap_phase(a_, t) == phase) {
+          if (a_.tap_phase(t) == phase) {
             sources_[sources++] =
-                slots + links[l].slot * slot_size() + (last_step(a_) - tap_step(a_, t)) * inner_;
+                slots + links[l].slot * slot_size() + (a_.last_step() - a_.tap_step(t)) * inner_;
           }
         }
       }
@@ -534,8 +532,7 @@ class SmoothSpread {
         }
         hn::StoreU(sum, d, out + i);
         for_lanes(d, hn::IsNaN(marks), n - i, [&](Index lane) {
-          const Index cell =
-              (columns_.begin + (i + lane) / inner_) * a_.stride + phase - a_.pad_low;
+          const Index cell = a_.cell_at(columns_.begin + (i + lane) / inner_, phase);
           if (a_.is_real(cell)) {
             out[i + lane] = plain(links, count, plane, dest_row, cell, (i + lane) % inner_);
           }
@@ -551,7 +548,7 @@ class SmoothSpread {
   void load_cells(const T* x, Index phase) const {
     fill(cells_, columns_.count() * inner_ + kSlack, T(0));
     for (Index j = 0; j < columns_.count(); ++j) {
-      const Index cell = (columns_.begin + j) * a_.stride + phase - a_.pad_low;
+      const Index cell = a_.cell_at(columns_.begin + j, phase);
       if (a_.is_real(cell)) {
         for (Index c = 0; c < inner_; ++c) {
           cells_[j * inner_ + c] = x[cell * inner_ + c];

@@ -185,8 +185,7 @@ class AvgSpread {
   }
   void start(Columns columns) {
     columns_ = columns;
-    cells_ = {std::max<Index>(columns.begin * a_.stride - a_.pad_low, 0),
-              std::min(columns.end * a_.stride - a_.pad_low, a_.in)};
+    cells_ = a_.step_cells(columns);
     inside_ = inside_cells(a_, columns);
     direct_ = (a_.stride == 1 || (a_.stride == 2 && inner_ == 1 && a_.kernel > 1)) &&
               inside_.count() * inner_ >= lanes(Wide<T>());
@@ -218,10 +217,10 @@ class AvgSpread {
       return;
     }
     // The cell of phase 0 at the first step of the block, in the slot.
-    T* to = slot + (columns_.begin * a_.stride - a_.pad_low - cells_.begin) * inner_;
+    T* to = slot + (a_.cell_at(columns_.begin, 0) - cells_.begin) * inner_;
     const Wide<T> d;
     const Index from = inside_.begin * inner_;
-    const T* at = y_bar + (columns_.begin - last_step(a_)) * inner_ + from;
+    const T* at = y_bar + (columns_.begin - a_.last_step()) * inner_ + from;
     if (a_.stride == 1) {
       for_exact(d, inside_.count() * inner_, [&](Index i, Index) HWY_ATTR {
         hn::StoreU(windows(d, at + i, 0), d, to + from + i);
@@ -260,7 +259,7 @@ class AvgSpread {
     auto sum = hn::Zero(d);
     for (Index t = a_.kernel - 1; t >= 0; --t) {
       if (a_.stride == 1 || tap_parity(t) == phase) {
-        sum = hn::Add(sum, hn::LoadU(d, at + (last_step(a_) - tap_step(a_, t)) * inner_));
+        sum = hn::Add(sum, hn::LoadU(d, at + (a_.last_step() - a_.tap_step(t)) * inner_));
       }
     }
     return sum;
@@ -280,14 +279,15 @@ class AvgSpread {
     }
   }
   void clear(T* slot, Index begin, Index end) const {
-    const Index first = std::max<Index>(begin * a_.stride - a_.pad_low, 0);
-    const Index last = std::min(end * a_.stride - a_.pad_low, a_.in);
-    fill(slot + (first - cells_.begin) * inner_, (last - first) * inner_, T(0));
+    const IndexRange cells = a_.step_cells({begin, end});
+    if (!cells.empty()) {
+      fill(slot + (cells.begin - cells_.begin) * inner_, cells.count() * inner_, T(0));
+    }
   }
   /// All cells of the block, from window to window.
   void spread(const T* y_bar, T* slot) const {
     fill(slot, cells_.count() * inner_, T(0));
-    const Index first = std::max<Index>(columns_.begin - last_step(a_), 0);
+    const Index first = std::max<Index>(columns_.begin - a_.last_step(), 0);
     const Index last = std::min(columns_.end, a_.out);
     for (Index o = first; o < last; ++o) {
       const Window window = a_.window(o);

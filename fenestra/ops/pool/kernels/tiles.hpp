@@ -28,11 +28,9 @@ struct Tiling {
 };
 
 /// Source rows along the first axis that destination rows [begin, end) are linked to.
-inline Columns source_range(const Plan& plan, Index begin, Index end) {
+inline IndexRange source_range(const Plan& plan, Index begin, Index end) {
   const WindowAxis& a = plan.windows[0];
-  const IndexRange range =
-      plan.to_cells ? a.needed_windows({begin, end}) : a.needed_cells({begin, end});
-  return {range.begin, range.end};
+  return plan.to_cells ? a.needed_windows({begin, end}) : a.needed_cells({begin, end});
 }
 
 /// Numbers of a column block. Rows up to this length are whole: 4096 floats are half of the L1
@@ -49,8 +47,8 @@ Tiling make_tiling(const Plan& plan, const SlotBytes& slot_bytes) {
   Tiling t;
   const WindowAxis& a = plan.last();
   if (plan.to_cells) {
-    t.columns_begin = a.pad_low / a.stride;
-    t.columns_end = (a.in - 1 + a.pad_low) / a.stride + 1;
+    t.columns_begin = a.steps().begin;
+    t.columns_end = a.steps().end;
   } else {
     t.columns_end = a.out;
   }
