@@ -136,16 +136,6 @@ void JointExecution<T>::find_joined() {
 }
 
 template <class T>
-std::size_t JointExecution<T>::joined_steps() const {
-  auto count = static_cast<std::size_t>(std::count_if(
-      joined_.begin(), joined_.end(), [](const Joined& step) { return step.kernel != nullptr; }));
-  for (std::size_t i = 0; i < joined_loops_.size(); ++i) {
-    count += joined_loops_[i] ? plan_->loops()[i].end - plan_->loops()[i].first : 0;
-  }
-  return count;
-}
-
-template <class T>
 void JointExecution<T>::run_joined(std::size_t step) {
   const Joined& joined = joined_[step];
   const Execution<T>& first = executions_.front();

@@ -40,8 +40,6 @@ class JointExecution {
   void run(std::span<const Batch> batches, const AfterJointStep& after);
 
   std::size_t batches() const { return executions_.size(); }
-  /// Steps that are run for all batches at once.
-  std::size_t joined_steps() const;
 
  private:
   struct Free {

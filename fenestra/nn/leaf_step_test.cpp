@@ -101,6 +101,19 @@ TEST(Leaves, AnyNumberOfRanksHasTheBitsOfOne) {
   check_equal(TestNet<double>::make(1), test_dataset(62, 2), 26, kHard, {3});
 }
 
+/// A network whose gradients no cache holds, so that leaves are computed side by side.
+constexpr Index kManyOutputs = 1000;
+
+TEST(Leaves, AnyNumberOfRanksHasTheBitsOfOneWithManyWeights) {
+  // One rank computes 4 leaves, 2 and the last one; seven ranks one each.
+  check_equal(TestNet<float>::make(1, kManyOutputs), test_dataset(62, 2), 26, kHard, {2, 3, 7});
+  check_equal(TestNet<double>::make(1, kManyOutputs), test_dataset(62, 2), 26, kHard, {3});
+  TrainerOptions eager = kHard;
+  eager.compiled = false;
+  EXPECT_TRUE(run(TestNet<float>::make(1, kManyOutputs), test_dataset(62, 2), 26, kHard, nullptr) ==
+              run(TestNet<float>::make(1, kManyOutputs), test_dataset(62, 2), 26, eager, nullptr));
+}
+
 TEST(Leaves, EagerStepsHaveTheSameBits) {
   TrainerOptions options = kHard;
   options.compiled = false;
@@ -125,8 +138,9 @@ TEST(Leaves, ThreadsDoNotMatter) {
 }
 
 TEST(Leaves, ReadyNetworksHaveTheBitsOfOne) {
-  for (const char* name : {"lenet", "small_resnet"}) {
-    Layer<float> model = make_model<float>(name, {.classes = 3, .channels = 1, .width = 0.25});
+  for (const auto& [name, width] :
+       {std::pair{"lenet", 0.25}, {"small_resnet", 0.25}, {"small_resnet", 1.0}}) {
+    Layer<float> model = make_model<float>(name, {.classes = 3, .channels = 1, .width = width});
     initialise(model, Key(4));
     const Tensor<float> x = test_normal<float>(Shape{11, 1, 28, 28}, Key(5), 1);
     Tensor<Index> labels(Shape{11});
@@ -151,21 +165,25 @@ detail::StepProgram<float> program_of(Model& model, const Batch<float>& leaf) {
           detail::BatchView<float>{.inputs = &leaf.inputs, .labels = &leaf.labels}};
 }
 
-/// Scores by weights that are used twice: their gradient is a sum of two.
+/// Weights that are used twice: their gradient is a sum of two.
 struct TiedNet {
-  Parameter<float> weight;
+  Parameter<float> first;
+  Parameter<float> tied;
 
-  static TiedNet make() { return {{test_normal<float>(Shape{36, 36}, Key(1), 0.1)}}; }
+  static TiedNet make() {
+    return {{test_normal<float>(Shape{kTestSide * kTestSide, 400}, Key(1), 0.1)},
+            {test_normal<float>(Shape{400, 400}, Key(2), 0.1)}};
+  }
   Value<float> operator()(const Value<float>& x, Pass<float>&) const {
-    const Value<float> h = matmul(reshape(x, Shape{x.shape()[0], -1}), weight.value);
-    return matmul(relu(h), weight.value);
+    const Value<float> h = matmul(reshape(x, Shape{x.shape()[0], -1}), first.value);
+    return matmul(relu(matmul(relu(h), tied.value)), tied.value);
   }
 };
 
 TEST(Leaves, SideBySideTheyHaveTheBitsOfOneAfterTheOther) {
   // With masks, statistics, and sizes that fill cache lines and that do not.
   for (const Index leaf : {1, 3, 4, 16}) {
-    TestNet<float> net = TestNet<float>::make(1);
+    TestNet<float> net = TestNet<float>::make(1, kManyOutputs);
     constexpr Index kLeaves = 4;
     const Batch<float> all = test_batch<float>(kLeaves * leaf, 3);
     const Batch<float> first = test_batch<float>(leaf, 3);
@@ -225,10 +243,13 @@ TEST(Leaves, SideBySideTheyHaveTheBitsOfOneAfterTheOther) {
   }
 }
 
-TEST(Leaves, WhatIsNotWrittenAtOnceIsNotComputedSideBySide) {
-  TiedNet net = TiedNet::make();
-  EXPECT_EQ(program_of(net, test_batch<float>(4, 3)).joint_batches(4), 1);
-  check_equal(net, test_dataset(62, 2), 26, kHard, {2, 7});
+TEST(Leaves, WeightsThatAreUsedTwiceHaveTheBitsOfOne) {
+  check_equal(TiedNet::make(), test_dataset(62, 2), 26, kHard, {2, 7});
+}
+
+TEST(Leaves, SmallNetworksAreNotComputedSideBySide) {
+  TestNet<float> small = TestNet<float>::make(1);
+  EXPECT_EQ(program_of(small, test_batch<float>(4, 3)).joint_batches(4), 1);
 }
 
 TEST(Leaves, ALeafAsLargeAsTheBatchIsThePlainStep) {

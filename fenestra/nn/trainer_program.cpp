@@ -17,6 +17,8 @@ namespace {
 // Bytes that batches which are run side by side may take together. Where one takes more, weights
 // are read and gradients written in a small part of its time.
 constexpr std::size_t kJointBytes = std::size_t{512} << 20;
+// Gradients that a second-level cache holds beside weights: nothing is gained by reading them once.
+constexpr std::size_t kCachedGradients = std::size_t{512} << 10;
 
 void require_single(const Shape& loss) {
   if (loss.elements() != 1) {
