@@ -165,7 +165,7 @@ detail::StepProgram<float> program_of(Model& model, const Batch<float>& leaf) {
           detail::BatchView<float>{.inputs = &leaf.inputs, .labels = &leaf.labels}};
 }
 
-/// Weights that are used twice: their gradient is a sum of two.
+/// Weights that are used twice: their gradient is written and then added to.
 struct TiedNet {
   Parameter<float> first;
   Parameter<float> tied;
@@ -244,6 +244,8 @@ TEST(Leaves, SideBySideTheyHaveTheBitsOfOneAfterTheOther) {
 }
 
 TEST(Leaves, WeightsThatAreUsedTwiceHaveTheBitsOfOne) {
+  TiedNet net = TiedNet::make();
+  EXPECT_EQ(program_of(net, test_batch<float>(4, 3)).joint_batches(4), 1);
   check_equal(TiedNet::make(), test_dataset(62, 2), 26, kHard, {2, 7});
 }
 

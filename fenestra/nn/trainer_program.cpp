@@ -144,7 +144,14 @@ StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
   numerics_ = kernels::numerics();
   program_.emplace(step, CompileOptions{.numerics = numerics_, .fold = false});
   findings_ = empty_findings();
-  may_join_ = graph::JointExecution<T>::writes_once(program_->plan(), 2 + findings_.buffers.size());
+  const std::size_t first = findings_.results.size();
+  const std::vector<Shape> shapes = program_->result_shapes();
+  std::size_t gradients = 0;
+  for (std::size_t i = first; i < shapes.size(); ++i) {
+    gradients += static_cast<std::size_t>(shapes[i].elements().value()) * sizeof(T);
+  }
+  may_join_ = gradients > kCachedGradients &&
+              graph::JointExecution<T>::writes_once(program_->plan(), first);
 }
 
 template <class T>
