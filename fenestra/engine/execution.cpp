@@ -1,4 +1,5 @@
 // Binding pointers and running kernels: for all samples at once, or piece by piece.
+#include <fenestra/base/memory.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/engine/execution.hpp>
 
@@ -23,23 +24,11 @@ const void* constant_data(const Node& node) {
                                 : selection.indices().data();
 }
 
-Selection view_of(const SelectionType& type, const void* data) {
-  if (type.form == SelectionForm::taps) {
-    return Tensor<std::uint8_t>::view(static_cast<const std::uint8_t*>(data), type.shape);
-  }
-  return Tensor<Index>::view(static_cast<const Index*>(data), type.shape);
-}
-
 SelectionBuffer buffer_of(const SelectionType& type, void* data) {
   if (type.form == SelectionForm::taps) {
     return {nullptr, static_cast<std::uint8_t*>(data)};
   }
   return {static_cast<Index*>(data), nullptr};
-}
-
-const void* data_of(const Selection& selection) {
-  return selection.is_compact() ? static_cast<const void*>(selection.taps().data())
-                                : selection.indices().data();
 }
 
 std::size_t element_bytes(SelectionForm form) {
@@ -48,6 +37,10 @@ std::size_t element_bytes(SelectionForm form) {
 
 const void* packed_data(const Tensor<std::uint8_t>& packed) {
   return packed.size() > 0 ? packed.data() : nullptr;
+}
+
+constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 class Stopwatch {
@@ -65,10 +58,23 @@ class Stopwatch {
 
 }  // namespace
 
+Selection view_of(const SelectionType& type, const void* data) {
+  if (type.form == SelectionForm::taps) {
+    return Tensor<std::uint8_t>::view(static_cast<const std::uint8_t*>(data), type.shape);
+  }
+  return Tensor<Index>::view(static_cast<const Index*>(data), type.shape);
+}
+
+const void* data_of(const Selection& selection) {
+  return selection.is_compact() ? static_cast<const void*>(selection.taps().data())
+                                : selection.indices().data();
+}
+
 template <class T>
-Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
+Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena, SharedArena shared)
     : plan_(std::move(plan)),
       arena_(arena),
+      shared_(shared),
       arguments_(plan_->arguments().size()),
       outputs_(plan_->graph().outputs().size()) {
   const Graph& graph = plan_->graph();
@@ -80,8 +86,9 @@ Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
       if (Binding* follows = binding(place)) {
         follows->tensors.push_back(tensors_.size());
       }
+      const Node& source = graph.node(input);
       tensors_.push_back(
-          Tensor<T>::view(static_cast<const T*>(address(place)), graph.node(input).shape));
+          Tensor<T>::view(static_cast<const T*>(address(place, source.bytes())), source.shape));
     }
     for (const NodeId input : node.data) {
       const bool own = graph.node(input).type == DataType::index;
@@ -89,7 +96,7 @@ Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena)
       if (Binding* follows = binding(place)) {
         follows->selections.push_back(selections_.size());
       }
-      selections_.push_back(view_of(graph.selection_type(input), address(place)));
+      selections_.push_back(view_of(graph.selection_type(input), address_of_data(input)));
     }
   }
   make_calls();
@@ -202,11 +209,12 @@ void Execution<T>::make_calls() {
     if (Binding* follows = binding(place)) {
       follows->results.push_back(calls_.size());
     }
-    call.out = address(place);
+    call.out = address(place, node.bytes());
     if (const Place& workspace = plan_->workspace(step.node); workspace.kind != Place::Kind::none) {
-      call.workspace = buffer_of(node.workspace, address(workspace));
+      call.workspace =
+          buffer_of(node.workspace, address(workspace, plan_->workspace_bytes(step.node)));
     }
-    call.scratch = address(step.scratch);
+    call.scratch = address(step.scratch, step.scratch_bytes());
     call.packed = packed_data(step.packed);
     calls_.push_back(call);
     packed_rests_.push_back(packed_data(step.packed_rest));
@@ -240,7 +248,8 @@ void Execution<T>::make_loop(const PieceLoop& plan, std::size_t tensor, std::siz
     loop.results.push_back(cut(plan_->result(id), node.shape));
     loop.workspaces.push_back(cut(plan_->workspace(id), node.workspace.shape));
   }
-  auto* memory = static_cast<std::byte*>(address(plan.memory));
+  auto* memory = static_cast<std::byte*>(
+      address(plan.memory, plan.worker_bytes * static_cast<std::size_t>(plan.workers)));
   for (Index l = 0; l < plan.workers; ++l) {
     typename Loop::Worker worker;
     worker.memory = memory + static_cast<std::size_t>(l) * plan.worker_bytes;
@@ -268,13 +277,21 @@ void Execution<T>::make_loop(const PieceLoop& plan, std::size_t tensor, std::siz
 }
 
 template <class T>
-void* Execution<T>::address(const Place& place) const {
+void* Execution<T>::address(const Place& place, std::size_t bytes) const {
   switch (place.kind) {
-    case Place::Kind::arena: return arena_ + place.offset;
+    case Place::Kind::arena:
+      return arena_ + place.offset * shared_.count + aligned(bytes) * shared_.number;
     case Place::Kind::constant:
       return const_cast<void*>(constant_data(plan_->graph().node(place.index)));
     default: return nullptr;
   }
+}
+
+template <class T>
+void* Execution<T>::address_of_data(NodeId id) const {
+  const Node& node = plan_->graph().node(id);
+  return node.type == DataType::index ? address(plan_->result(id), node.bytes())
+                                      : address(plan_->workspace(id), plan_->workspace_bytes(id));
 }
 
 template <class T>
@@ -305,12 +322,13 @@ void Execution<T>::bind(Binding& binding, const void* pointer) noexcept {
 
 template <class T>
 void Execution<T>::run_piece(const PieceLoop& plan,
+                             Index samples,
                              const Loop& loop,
                              typename Loop::Worker& worker,
                              Index number,
                              bool timed) {
   const Index begin = number * plan.piece;
-  const Index count = std::min(plan.piece, plan.samples - begin);
+  const Index count = std::min(plan.piece, samples - begin);
   for (std::size_t i = 0; i < loop.tensors.size(); ++i) {
     const Cut& cut = loop.tensors[i];
     const Tensor<T>& whole = tensors_[loop.first_tensor + i];
@@ -362,8 +380,9 @@ void Execution<T>::run_piece(const PieceLoop& plan,
 }
 
 template <class T>
-void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) {
+void Execution<T>::run_loop(std::size_t number, Index samples, std::span<double> seconds) {
   const PieceLoop& plan = plan_->loops()[number];
+  const Index pieces = (samples + plan.piece - 1) / plan.piece;
   Loop& loop = loops_[number];
   const bool timed = !seconds.empty();
   for (typename Loop::Worker& worker : loop.workers) {
@@ -371,8 +390,9 @@ void Execution<T>::run_loop(std::size_t number, std::span<double> seconds) {
   }
   parallel_for(plan.workers, 1, [&](Index begin, Index end) {
     for (Index worker = begin; worker < end; ++worker) {
-      for (Index piece = worker; piece < plan.pieces(); piece += plan.workers) {
-        run_piece(plan, loop, loop.workers[static_cast<std::size_t>(worker)], piece, timed);
+      for (Index piece = worker; piece < pieces; piece += plan.workers) {
+        run_piece(
+            plan, samples, loop, loop.workers[static_cast<std::size_t>(worker)], piece, timed);
       }
     }
   });
@@ -416,7 +436,8 @@ void Execution<T>::run(std::span<const void* const> arguments,
       pack(kept_forms_[form]);
     }
     if (is_loop) {
-      run_loop(loop++, seconds);
+      run_loop(loop, plan_->loops()[loop].samples, seconds);
+      ++loop;
       i = end - 1;
       watch = {};
     } else {
@@ -442,12 +463,13 @@ void Execution<T>::copy_outputs(std::span<void* const> outputs) noexcept {
     const Output& output = plan_->graph().outputs()[static_cast<std::size_t>(copy.output)];
     const Place& from = plan_->result(copy.node);
     const Binding* source = binding(from);
-    const void* data = source != nullptr ? source->now : address(from);
+    const std::size_t bytes = plan_->graph().node(copy.node).bytes();
+    const void* data = source != nullptr ? source->now : address(from, bytes);
     void* to = outputs[static_cast<std::size_t>(copy.output)];
     if (output.overwrites != kNoNode) {
       to = const_cast<void*>(binding(plan_->result(output.overwrites))->now);
     }
-    if (const std::size_t bytes = plan_->graph().node(copy.node).bytes(); bytes > 0) {
+    if (bytes > 0) {
       std::memcpy(to, data, bytes);
     }
   }

@@ -10,9 +10,20 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace fenestra::graph {
+
+/// Memory as the indices of a type, and where those of a selection lie.
+Selection view_of(const SelectionType& type, const void* data);
+const void* data_of(const Selection& selection);
+
+/// What a run of that plan is given must fit: count, types, shapes, ranges of indices and what
+/// operations ask of numbers. `form` is for messages.
+void check_arguments(const Plan& plan,
+                     const std::string& form,
+                     std::span<const RunArgument> arguments);
 
 struct ExecutionOptions {
   /// One for each step or none at all: how long each took. Steps that ran in several workers count
@@ -22,10 +33,20 @@ struct ExecutionOptions {
   PackedParameters packed = PackedParameters::in_calls;
 };
 
+/// Which of several executions of one plan this is, in memory that they share: what one buffer of
+/// the plan is for all of them lies side by side, so that samples of all may be seen as one batch.
+struct SharedArena {
+  std::size_t count = 1;
+  std::size_t number = 0;
+};
+
+template <class T>
+class JointExecution;
+
 template <class T>
 class Execution {
  public:
-  Execution(std::shared_ptr<const Plan> plan, std::byte* arena);
+  Execution(std::shared_ptr<const Plan> plan, std::byte* arena, SharedArena shared = {});
   /// One pointer for each thing given and for each output; those of overwriting outputs are not
   /// read.
   void run(std::span<const void* const> arguments,
@@ -34,6 +55,7 @@ class Execution {
   const Plan* plan() const { return plan_.get(); }
 
  private:
+  friend class JointExecution<T>;
   /// The slots that follow a pointer of the caller.
   struct Binding {
     const void* now = nullptr;
@@ -82,19 +104,23 @@ class Execution {
   void pack(KeptForm& form);
   void make_loop(const PieceLoop& loop, std::size_t tensor, std::size_t selection);
   void bind(Binding& binding, const void* pointer) noexcept;
-  void run_loop(std::size_t number, std::span<double> seconds);
+  void run_loop(std::size_t number, Index samples, std::span<double> seconds);
   void run_piece(const PieceLoop& plan,
+                 Index samples,
                  const Loop& loop,
                  typename Loop::Worker& worker,
                  Index number,
                  bool timed);
   void copy_outputs(std::span<void* const> outputs) noexcept;
-  void* address(const Place& place) const;
+  /// Of something with so many bytes.
+  void* address(const Place& place, std::size_t bytes) const;
+  void* address_of_data(NodeId id) const;
   Binding* binding(const Place& place);
   static Cut cut(const Place& place, const Shape& shape);
 
   std::shared_ptr<const Plan> plan_;
   std::byte* arena_;
+  SharedArena shared_;
   std::vector<Tensor<T>> tensors_;
   std::vector<Selection> selections_;
   std::vector<Call> calls_;

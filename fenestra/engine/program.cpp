@@ -108,16 +108,15 @@ std::vector<graph::NodeId> chosen(const graph::Graph& graph, const CompileOption
   return result;
 }
 
-[[noreturn]] void throw_argument(ProgramForm form,
+[[noreturn]] void throw_argument(const std::string& form,
                                  const graph::Node& node,
                                  std::size_t i,
                                  ErrorCode code,
                                  const std::string& got) {
   throw Error(code,
-              "program " + form_name(form) + ": \"" + node.name + "\" (number " +
-                  std::to_string(i) + ") is " + got + ", needed " +
-                  std::string(graph::data_type_name(node.type)) + " " + to_string(node.shape) +
-                  "\n  fix: pass what the graph was built for");
+              "program " + form + ": \"" + node.name + "\" (number " + std::to_string(i) + ") is " +
+                  got + ", needed " + std::string(graph::data_type_name(node.type)) + " " +
+                  to_string(node.shape) + "\n  fix: pass what the graph was built for");
 }
 
 void require_ranges(const graph::Node& node, const Index* data) {
@@ -138,6 +137,44 @@ void require_ranges(const graph::Node& node, const Index* data) {
 }
 
 }  // namespace
+
+namespace graph {
+
+void check_arguments(const Plan& plan,
+                     const std::string& form,
+                     std::span<const RunArgument> arguments) {
+  const Graph& graph = plan.graph();
+  if (arguments.size() != plan.arguments().size()) {
+    throw Error(ErrorCode::shape_mismatch,
+                "program " + form + ": given " + std::to_string(arguments.size()) +
+                    " tensors, needed " + std::to_string(plan.arguments().size()) +
+                    "\n  fix: what the graph was built with, in that order");
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Node& node = graph.node(plan.arguments()[i]);
+    if (arguments[i].type() != node.type) {
+      throw_argument(form,
+                     node,
+                     i,
+                     ErrorCode::dtype_mismatch,
+                     std::string(data_type_name(arguments[i].type())));
+    }
+    if (arguments[i].shape() != node.shape) {
+      throw_argument(form, node, i, ErrorCode::shape_mismatch, to_string(arguments[i].shape()));
+    }
+    if (node.type == DataType::index) {
+      require_ranges(node, static_cast<const Index*>(arguments[i].data()));
+    }
+  }
+  for (const Requirement& requirement : plan.requirements()) {
+    if (const Node& node = graph.node(requirement.node); node.is_given()) {
+      const auto at = static_cast<std::size_t>(plan.result(requirement.node).index);
+      require(requirement, node, arguments[at].data());
+    }
+  }
+}
+
+}  // namespace graph
 
 template <class T>
 void Context<T>::Free::operator()(void* memory) const {
@@ -272,36 +309,11 @@ void Program<T>::bind(ProgramForm form,
                 "program " + form_name(form) +
                     ": the context was made for another program\n  fix: Context(program)");
   }
-  if (arguments.size() != plan.arguments().size()) {
-    throw Error(ErrorCode::shape_mismatch,
-                "program " + form_name(form) + ": given " + std::to_string(arguments.size()) +
-                    " tensors, needed " + std::to_string(plan.arguments().size()) +
-                    "\n  fix: what the graph was built with, in that order");
-  }
+  graph::check_arguments(plan, form_name(form), arguments);
   context.arguments_.clear();
   context.outputs_.clear();
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const graph::Node& node = graph.node(plan.arguments()[i]);
-    if (arguments[i].type() != node.type) {
-      throw_argument(form,
-                     node,
-                     i,
-                     ErrorCode::dtype_mismatch,
-                     std::string(graph::data_type_name(arguments[i].type())));
-    }
-    if (arguments[i].shape() != node.shape) {
-      throw_argument(form, node, i, ErrorCode::shape_mismatch, to_string(arguments[i].shape()));
-    }
-    if (node.type == graph::DataType::index) {
-      require_ranges(node, static_cast<const Index*>(arguments[i].data()));
-    }
-    context.arguments_.push_back(arguments[i].data());
-  }
-  for (const graph::Requirement& requirement : plan.requirements()) {
-    if (const graph::Node& node = graph.node(requirement.node); node.is_given()) {
-      const auto at = static_cast<std::size_t>(plan.result(requirement.node).index);
-      require(requirement, node, context.arguments_[at]);
-    }
+  for (const RunArgument& argument : arguments) {
+    context.arguments_.push_back(argument.data());
   }
   for (const graph::Output& output : graph.outputs()) {
     if (output.overwrites == graph::kNoNode) {
@@ -309,7 +321,7 @@ void Program<T>::bind(ProgramForm form,
     }
     const auto at = static_cast<std::size_t>(plan.result(output.overwrites).index);
     if (!arguments[at].is_writable()) {
-      throw_argument(form,
+      throw_argument(form_name(form),
                      graph.node(output.overwrites),
                      at,
                      ErrorCode::foreign_variable,

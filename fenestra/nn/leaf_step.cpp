@@ -63,22 +63,43 @@ Cut cut_of(Index samples, Index leaf, std::span<const Index> tiles = {}) {
 }
 
 template <class N>
-Tensor<N> rows(const Tensor<N>& x, Index begin, Index count, const Cut& cut) {
-  // What nobody filled has no axis, or no samples.
-  if (x.rank() == 0 || x.size() == 0) {
-    return x;
-  }
+void require_rows(const Tensor<N>& x, const Cut& cut) {
   if (x.shape()[0] != cut.samples) {
     throw Error(ErrorCode::shape_mismatch,
                 "trainer: a batch of " + std::to_string(cut.samples) + " samples has labels or " +
                     "targets " + to_string(x.shape()) + "\n  fix: one for each sample");
   }
+}
+
+template <class N>
+Tensor<N> rows(const Tensor<N>& x, Index begin, Index count, const Cut& cut) {
+  // What nobody filled has no axis, or no samples.
+  if (x.rank() == 0 || x.size() == 0) {
+    return x;
+  }
+  require_rows(x, cut);
   Shape shape = x.shape();
   shape[0] = count;
   Tensor<N> part = Tensor<N>::uninitialised(shape);
   const Index row = x.size() / cut.samples;
   std::copy_n(x.data() + begin * row, part.size(), part.mutable_data());
   return part;
+}
+
+/// The samples of `count` whole leaves, where they lie.
+template <class T>
+Batch<T> leaves_of(const Batch<T>& batch, Index first, Index count, const Cut& cut) {
+  const auto seen = [&]<class N>(const Tensor<N>& x) {
+    if (x.rank() == 0 || x.size() == 0) {
+      return x;
+    }
+    require_rows(x, cut);
+    Shape shape = x.shape();
+    shape[0] = count * cut.size;
+    return Tensor<N>::view(x.data() + cut.begin(first) * (x.size() / cut.samples), shape);
+  };
+  return {
+      .inputs = seen(batch.inputs), .labels = seen(batch.labels), .targets = seen(batch.targets)};
 }
 
 template <class T>
@@ -229,6 +250,14 @@ RankShare share_of(int rank, int ranks, Index samples, Index leaf) {
   return {own.begin * cut.size, std::min(samples, own.end * cut.size)};
 }
 
+Index GradientLayout::largest() const {
+  Index most = 0;
+  for (const ranks::ElementRange& range : gradients) {
+    most = std::max(most, range.size());
+  }
+  return most;
+}
+
 template <class T>
 GradientLayout gradient_layout(std::span<const Slot<T>> slots) {
   constexpr Index kLine = static_cast<Index>(kAlignment / sizeof(T));
@@ -318,7 +347,8 @@ void LeafSteps<T>::add_buffers(const LeafTask<T>& task, Index leaves, double div
 template <class T>
 Found<T> LeafSteps<T>::run(const Batch<T>& batch,
                            const LeafTask<T>& task,
-                           const RunLeaf& run_leaf) {
+                           const RunLeaf& run_leaf,
+                           const Joint& joint) {
   const Index samples = batch.inputs.rank() > 0 ? batch.inputs.shape()[0] : 0;
   if (task.leaf > 0 && samples < 1) {
     throw Error(ErrorCode::invalid_extent,
@@ -354,34 +384,47 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
               .gathers = !task.is_sliced,
               .communicator = task.communicator,
               .channel = 1});
-  for (Index leaf = own.begin; leaf < own.end; ++leaf) {
-    const Key key =
-        leaf == 0 ? task.key : task.key.fold("leaf").fold(static_cast<std::uint64_t>(leaf));
-    const double share = cut.share(leaf);
-    T* const memory = sum_.begin_leaf(leaf, static_cast<T>(share));
-    GradientRoom<T> room{.weights = weights_};
-    for (const ranks::ElementRange& range : layout_.gradients) {
-      room.memory.push_back(memory + range.begin);
-    }
-    room.found = [&](std::span<const std::size_t> gradients) {
-      for (const std::size_t gradient : gradients) {
-        sum_.ready(layout_.gradients[gradient]);
-      }
-      sum_.poll();
-    };
-    const bool is_whole = cut.parts() == 1;
-    const Found<T> part =
-        run_leaf(is_whole ? batch : leaf_of(batch, leaf, cut), cut.tile(leaf), key, room);
-    sum_.end_leaf();
+  const auto key_of = [&](Index leaf) {
+    return leaf == 0 ? task.key : task.key.fold("leaf").fold(static_cast<std::uint64_t>(leaf));
+  };
+  const auto note = [&](Said& said, double share, const Found<T>& part) {
     found.traced = found.traced || part.traced;
     StepFindings<T>& findings = *part.findings;
-    mine.figures.push_back({part.loss * share, part.labels, part.correct});
-    mine.buffers.assign(findings.buffers.begin(), findings.buffers.end());
+    said.figures.push_back({part.loss * share, part.labels, part.correct});
+    said.buffers.assign(findings.buffers.begin(), findings.buffers.end());
     leaf_shares_.push_back(share);
     std::vector<T>& buffers = leaf_buffers_.emplace_back();
     for (const Tensor<T>& tensor : findings.buffer_values()) {
       buffers.insert(buffers.end(), tensor.data(), tensor.data() + tensor.size());
     }
+  };
+  const bool is_whole = cut.parts() == 1;
+  for (Index leaf = own.begin; leaf < own.end;) {
+    // The last leaf of the batch may be smaller.
+    const Index full = std::min(own.end, samples / std::max<Index>(1, cut.size)) - leaf;
+    const Index count = joint.count && task.tiles.empty() && full > 1
+                            ? joint.count(leaves_of(batch, leaf, 1, cut), full)
+                            : 1;
+    if (count > 1) {
+      sum_.begin_leaves(leaf, count, layout_.largest());
+      std::vector<Key> keys;
+      std::vector<GradientRoom<T>> rooms;
+      for (Index i = 0; i < count; ++i) {
+        keys.push_back(key_of(leaf + i));
+        rooms.push_back(room_of(static_cast<std::size_t>(i)));
+      }
+      const std::vector<Found<T>> parts =
+          joint.run(leaves_of(batch, leaf, count, cut), keys, rooms);
+      for (const Found<T>& part : parts) {
+        note(mine, cut.share(leaf++), part);
+      }
+    } else {
+      sum_.begin_leaf(leaf, static_cast<T>(cut.share(leaf)));
+      const Found<T> part = run_leaf(
+          is_whole ? batch : leaf_of(batch, leaf, cut), cut.tile(leaf), key_of(leaf), room_of(0));
+      note(mine, cut.share(leaf++), part);
+    }
+    sum_.end_leaves();
   }
 
   const std::vector<Said> all = told(mine, task.communicator);
@@ -403,6 +446,25 @@ Found<T> LeafSteps<T>::run(const Batch<T>& batch,
   }
   found.findings = &findings_;
   return found;
+}
+
+template <class T>
+GradientRoom<T> LeafSteps<T>::room_of(std::size_t number) {
+  GradientRoom<T> room{.weights = weights_};
+  for (const ranks::ElementRange& range : layout_.gradients) {
+    room.memory.push_back(sum_.room(number, range));
+  }
+  room.found = [this, number](std::span<const std::size_t> gradients) {
+    for (const std::size_t gradient : gradients) {
+      const ranks::ElementRange& range = layout_.gradients[gradient];
+      // What fills up the line is added too, and may have been another gradient's.
+      T* const memory = sum_.room(number, range);
+      std::fill(memory + layout_.sizes[gradient], memory + range.size(), T(0));
+      sum_.ready(number, range);
+    }
+    sum_.poll();
+  };
+  return room;
 }
 
 template <class T>

@@ -57,6 +57,9 @@ struct GradientLayout {
   std::vector<Index> ends = {};  ///< of buckets
   std::vector<Index> cuts = {};  ///< where slices begin: at blocks of gradients
   Index elements = 0;
+
+  /// The most elements of a gradient, with what fills up the line.
+  Index largest() const;
 };
 template <class T>
 GradientLayout gradient_layout(std::span<const Slot<T>> slots);
@@ -79,9 +82,22 @@ class LeafSteps {
   using RunLeaf = std::function<Found<T>(
       const Batch<T>& leaf, Index tile, const Key& key, const GradientRoom<T>& room)>;
 
+  /// Leaves that are computed side by side, with the bits of one after the other.
+  struct Joint {
+    /// How many of `count` leaves of these samples; 1 where it is better not done.
+    std::function<Index(const Batch<T>& leaf, Index count)> count = {};
+    /// `leaves` lie one behind the other, with a key and a room for each.
+    std::function<std::vector<Found<T>>(
+        const Batch<T>& leaves, std::span<const Key> keys, std::span<const GradientRoom<T>> rooms)>
+        run = {};
+  };
+
   /// Its findings are valid until the next one. Throws `bad_environment` where ranks have different
   /// weights, batches or kernels.
-  Found<T> run(const Batch<T>& batch, const LeafTask<T>& task, const RunLeaf& run_leaf);
+  Found<T> run(const Batch<T>& batch,
+               const LeafTask<T>& task,
+               const RunLeaf& run_leaf,
+               const Joint& joint = {});
   /// After a step in slices: what ranks have written into their gradients, from all of them, in the
   /// order of the trained slots.
   std::vector<std::span<T>> gather();
@@ -91,6 +107,8 @@ class LeafSteps {
 
  private:
   std::vector<std::span<T>> whole_gradients(T* vector) const;
+  /// Where leaf `number` of those that are computed side by side has its gradients.
+  GradientRoom<T> room_of(std::size_t number);
   void add_buffers(const LeafTask<T>& task, Index leaves, double divisor);
 
   GradientLayout layout_;

@@ -101,6 +101,19 @@ TEST(Leaves, AnyNumberOfRanksHasTheBitsOfOne) {
   check_equal(TestNet<double>::make(1), test_dataset(62, 2), 26, kHard, {3});
 }
 
+/// A network whose gradients no cache holds, so that leaves are computed side by side.
+constexpr Index kManyOutputs = 1000;
+
+TEST(Leaves, AnyNumberOfRanksHasTheBitsOfOneWithManyWeights) {
+  // One rank computes 4 leaves, 2 and the last one; seven ranks one each.
+  check_equal(TestNet<float>::make(1, kManyOutputs), test_dataset(62, 2), 26, kHard, {2, 3, 7});
+  check_equal(TestNet<double>::make(1, kManyOutputs), test_dataset(62, 2), 26, kHard, {3});
+  TrainerOptions eager = kHard;
+  eager.compiled = false;
+  EXPECT_TRUE(run(TestNet<float>::make(1, kManyOutputs), test_dataset(62, 2), 26, kHard, nullptr) ==
+              run(TestNet<float>::make(1, kManyOutputs), test_dataset(62, 2), 26, eager, nullptr));
+}
+
 TEST(Leaves, EagerStepsHaveTheSameBits) {
   TrainerOptions options = kHard;
   options.compiled = false;
@@ -125,8 +138,9 @@ TEST(Leaves, ThreadsDoNotMatter) {
 }
 
 TEST(Leaves, ReadyNetworksHaveTheBitsOfOne) {
-  for (const char* name : {"lenet", "small_resnet"}) {
-    Layer<float> model = make_model<float>(name, {.classes = 3, .channels = 1, .width = 0.25});
+  for (const auto& [name, width] :
+       {std::pair{"lenet", 0.25}, {"small_resnet", 0.25}, {"small_resnet", 1.0}}) {
+    Layer<float> model = make_model<float>(name, {.classes = 3, .channels = 1, .width = width});
     initialise(model, Key(4));
     const Tensor<float> x = test_normal<float>(Shape{11, 1, 28, 28}, Key(5), 1);
     Tensor<Index> labels(Shape{11});
@@ -135,6 +149,109 @@ TEST(Leaves, ReadyNetworksHaveTheBitsOfOne) {
     }
     check_equal(model, array_dataset(x, labels), 8, kHard, {2, 3});
   }
+}
+
+/// A step of a model, compiled for leaves of that many samples.
+template <class Model>
+detail::StepProgram<float> program_of(Model& model, const Batch<float>& leaf) {
+  const std::vector<Slot<float>> all = slots<float>(model);
+  const TrainerCore<float>::Parts parts{
+      .slots = [&] { return all; },
+      .forward = [&](const Value<float>& x, Pass<float>& pass) { return model(x, pass); }};
+  const Loss<float> loss = Loss<float>::make("cross-entropy");
+  return {parts,
+          LossFunction<float>(loss),
+          std::span<const Slot<float>>(all),
+          detail::BatchView<float>{.inputs = &leaf.inputs, .labels = &leaf.labels}};
+}
+
+/// Weights that are used twice: their gradient is written and then added to.
+struct TiedNet {
+  Parameter<float> first;
+  Parameter<float> tied;
+
+  static TiedNet make() {
+    return {{test_normal<float>(Shape{kTestSide * kTestSide, 400}, Key(1), 0.1)},
+            {test_normal<float>(Shape{400, 400}, Key(2), 0.1)}};
+  }
+  Value<float> operator()(const Value<float>& x, Pass<float>&) const {
+    const Value<float> h = matmul(reshape(x, Shape{x.shape()[0], -1}), first.value);
+    return matmul(relu(matmul(relu(h), tied.value)), tied.value);
+  }
+};
+
+TEST(Leaves, SideBySideTheyHaveTheBitsOfOneAfterTheOther) {
+  // With masks, statistics, and sizes that fill cache lines and that do not.
+  for (const Index leaf : {1, 3, 4, 16}) {
+    TestNet<float> net = TestNet<float>::make(1, kManyOutputs);
+    constexpr Index kLeaves = 4;
+    const Batch<float> all = test_batch<float>(kLeaves * leaf, 3);
+    const Batch<float> first = test_batch<float>(leaf, 3);
+    detail::StepProgram<float> program = program_of(net, first);
+    ASSERT_EQ(program.joint_batches(kLeaves), kLeaves);
+    EXPECT_EQ(program.joint_batches(7), 4);
+    const std::vector<Slot<float>> slots = nn::slots<float>(net);
+    const std::span<const Slot<float>> seen(slots);
+    const detail::GradientLayout layout = detail::gradient_layout(seen);
+    std::vector<Key> keys;
+    for (Index i = 0; i < kLeaves; ++i) {
+      keys.push_back(Key(5).fold(static_cast<std::uint64_t>(i)));
+    }
+    // Every gradient of every leaf in memory of its own, and one that all of them pass.
+    const auto elements = static_cast<std::size_t>(layout.elements);
+    std::vector<Tensor<float>> expected;
+    std::vector<Tensor<float>> found(kLeaves, Tensor<float>(Shape{layout.elements}));
+    std::vector<Tensor<float>> results;
+    Tensor<float> passed(Shape{layout.elements});
+    Tensor<float> each(Shape{layout.elements});
+    for (Index i = 0; i < kLeaves; ++i) {
+      const Index cells = kTestSide * kTestSide;
+      const Tensor<float> inputs(
+          first.inputs.shape(),
+          all.inputs.values().subspan(static_cast<std::size_t>(i * leaf * cells),
+                                      static_cast<std::size_t>(leaf * cells)));
+      const Tensor<Index> labels(Shape{leaf},
+                                 all.labels.values().subspan(static_cast<std::size_t>(i * leaf),
+                                                             static_cast<std::size_t>(leaf)));
+      detail::GradientRoom<float> room{.found = [](std::span<const std::size_t>) {}};
+      for (const ranks::ElementRange& range : layout.gradients) {
+        room.memory.push_back(each.mutable_data() + range.begin);
+      }
+      const detail::StepFindings<float>& one = program.run(
+          seen, {.inputs = &inputs, .labels = &labels}, keys[static_cast<std::size_t>(i)], room);
+      expected.emplace_back(Shape{layout.elements}, std::span<const float>(each.data(), elements));
+      results.insert(results.end(), one.results.begin(), one.results.end());
+    }
+    std::vector<detail::GradientRoom<float>> rooms(kLeaves);
+    for (std::size_t i = 0; i < rooms.size(); ++i) {
+      rooms[i].memory.assign(layout.gradients.size(), passed.mutable_data());
+      rooms[i].found = [&, i](std::span<const std::size_t> gradients) {
+        for (const std::size_t gradient : gradients) {
+          std::copy_n(passed.data(),
+                      layout.sizes[gradient],
+                      found[i].mutable_data() + layout.gradients[gradient].begin);
+        }
+      };
+    }
+    std::vector<Tensor<float>> joint;
+    for (const detail::StepFindings<float>& one :
+         program.run_joint(seen, {.inputs = &all.inputs, .labels = &all.labels}, keys, rooms)) {
+      joint.insert(joint.end(), one.results.begin(), one.results.end());
+    }
+    EXPECT_TRUE(joint == results) << leaf;
+    EXPECT_TRUE(found == expected) << leaf;
+  }
+}
+
+TEST(Leaves, WeightsThatAreUsedTwiceHaveTheBitsOfOne) {
+  TiedNet net = TiedNet::make();
+  EXPECT_EQ(program_of(net, test_batch<float>(4, 3)).joint_batches(4), 1);
+  check_equal(TiedNet::make(), test_dataset(62, 2), 26, kHard, {2, 7});
+}
+
+TEST(Leaves, SmallNetworksAreNotComputedSideBySide) {
+  TestNet<float> small = TestNet<float>::make(1);
+  EXPECT_EQ(program_of(small, test_batch<float>(4, 3)).joint_batches(4), 1);
 }
 
 TEST(Leaves, ALeafAsLargeAsTheBatchIsThePlainStep) {

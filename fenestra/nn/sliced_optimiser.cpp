@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <variant>
 
 namespace fenestra::nn::detail {
@@ -111,6 +112,38 @@ double norm_of_pieces(const GradientLayout& layout,
   return std::sqrt(total);
 }
 
+/// The new weights of this rank's pieces to all ranks, and theirs to where they belong.
+template <class T>
+void share_pieces(const GradientLayout& layout,
+                  std::span<const GradientPiece> pieces,
+                  std::span<const Tensor<T>> weights,
+                  std::span<Tensor<T>* const> parameters,
+                  ranks::Communicator& communicator) {
+  std::vector<ranks::Outgoing> sends;
+  std::vector<ranks::Incoming> receives;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    if (rank == communicator.rank()) {
+      continue;
+    }
+    for (const Tensor<T>& weight : weights) {
+      sends.push_back({rank, std::as_bytes(weight.values())});
+    }
+    for (const GradientPiece& piece : rank_pieces(layout, rank, communicator.size())) {
+      T* const to = parameters[piece.gradient]->mutable_data() + piece.begin;
+      receives.push_back(
+          {rank, std::as_writable_bytes(std::span(to, static_cast<std::size_t>(piece.size)))});
+    }
+  }
+  const std::unique_ptr<ranks::Exchange> exchange = communicator.start(sends, receives, 0);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    std::copy_n(weights[i].data(),
+                pieces[i].size,
+                parameters[pieces[i].gradient]->mutable_data() + pieces[i].begin);
+    exchange->poll();
+  }
+  exchange->wait();
+}
+
 template <class T>
 void step_in_pieces(Optimiser<T>& optimiser,
                     std::span<Tensor<T>* const> parameters,
@@ -135,6 +168,10 @@ void step_in_pieces(Optimiser<T>& optimiser,
     parameter->mutable_data();  // storage of its own, before anything changes
   }
   optimiser.step(std::span<Tensor<T>* const>(moved), std::span<const Tensor<T>>(gradients));
+  if (ranks::sends_directly(communicator.size())) {
+    share_pieces<T>(steps.layout(), pieces, weights, parameters, communicator);
+    return;
+  }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     std::copy_n(weights[i].data(), pieces[i].size, found.gradients[i].data());
   }

@@ -62,14 +62,14 @@ Tensor<Index> said_classes(const Tensor<T>& scores) {
 
 /// The loss and what was right, of a step of that batch.
 template <class T>
-void read_figures(detail::Found<T>& found, const Batch<T>& batch) {
+void read_figures(detail::Found<T>& found, const Tensor<Index>& labels) {
   found.loss = found.findings->loss();
   const Tensor<T>& scores = found.findings->scores();
-  if (batch.labels.size() > 0 && shape_of_labels(scores.shape()) == batch.labels.shape()) {
+  if (labels.size() > 0 && shape_of_labels(scores.shape()) == labels.shape()) {
     const Tensor<Index> said = said_classes(scores);
-    found.labels = batch.labels.size();
+    found.labels = labels.size();
     for (Index i = 0; i < said.size(); ++i) {
-      found.correct += said[i] == batch.labels[i] ? 1 : 0;
+      found.correct += said[i] == labels[i] ? 1 : 0;
     }
   }
 }
@@ -254,6 +254,59 @@ detail::BatchView<T> TrainerCore<T>::State::view(const Batch<T>& batch, Tensor<T
 }
 
 template <KernelScalar T>
+detail::StepProgram<T>& TrainerCore<T>::State::program_of(const std::vector<Slot<T>>& all,
+                                                          const detail::BatchView<T>& seen) {
+  auto* program = step_programs.find([&](const auto& known) { return known.fits(seen); });
+  if (program == nullptr) {
+    program = step_programs.add(parts, loss, std::span<const Slot<T>>(all), seen);
+    has_traced = true;
+  }
+  return *program;
+}
+
+template <KernelScalar T>
+Index TrainerCore<T>::State::joint_leaves(const std::vector<Slot<T>>& all,
+                                          const Batch<T>& leaf,
+                                          Index count) {
+  if (!options.compiled) {
+    return 1;
+  }
+  Tensor<T> numbers;
+  return program_of(all, view(leaf, numbers)).joint_batches(count);
+}
+
+template <KernelScalar T>
+std::vector<detail::Found<T>> TrainerCore<T>::State::find_joint(
+    const std::vector<Slot<T>>& all,
+    const Batch<T>& leaves,
+    std::span<const Key> keys,
+    std::span<const detail::GradientRoom<T>> rooms) {
+  const auto count = static_cast<Index>(keys.size());
+  const auto part = [&]<class N>(const Tensor<N>& x, Index i) {
+    if (x.rank() == 0 || x.size() == 0) {
+      return x;
+    }
+    return Tensor<N>::view(x.data() + i * (x.size() / count),
+                           with_samples(x.shape(), x.shape()[0] / count));
+  };
+  Tensor<T> numbers;
+  const detail::BatchView<T> seen = view(leaves, numbers);
+  const Batch<T> first{.inputs = part(leaves.inputs, 0),
+                       .labels = part(leaves.labels, 0),
+                       .targets = part(leaves.targets, 0)};
+  Tensor<T> first_numbers;
+  const std::span<detail::StepFindings<T>> findings =
+      program_of(all, view(first, first_numbers)).run_joint(all, seen, keys, rooms);
+  std::vector<detail::Found<T>> found(findings.size());
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    found[i].findings = &findings[i];
+    found[i].traced = std::exchange(has_traced, false);
+    read_figures(found[i], part(leaves.labels, static_cast<Index>(i)));
+  }
+  return found;
+}
+
+template <KernelScalar T>
 detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
                                              const Batch<T>& batch,
                                              const Key& key,
@@ -262,17 +315,13 @@ detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
   const detail::BatchView<T> seen = view(batch, numbers);
   detail::Found<T> found;
   if (options.compiled) {
-    auto* program = step_programs.find([&](const auto& known) { return known.fits(seen); });
-    found.traced = program == nullptr;
-    if (program == nullptr) {
-      program = step_programs.add(parts, loss, std::span<const Slot<T>>(all), seen);
-    }
-    found.findings = &program->run(all, seen, key, room);
+    found.findings = &program_of(all, seen).run(all, seen, key, room);
+    found.traced = std::exchange(has_traced, false);
   } else {
     eager = detail::step_eagerly<T>(parts, loss, all, seen, key, room);
     found.findings = &eager;
   }
-  read_figures(found, batch);
+  read_figures(found, batch.labels);
   return found;
 }
 
@@ -289,7 +338,7 @@ detail::Found<T> TrainerCore<T>::State::find_in_tile(const std::vector<Slot<T>>&
   detail::Found<T> found;
   found.findings = &tile_steps.program(of, batch.inputs.shape(), tile, seen, found.traced)
                         .run(all, seen, key, room);
-  read_figures(found, part);
+  read_figures(found, part.labels);
   return found;
 }
 
@@ -387,22 +436,29 @@ StepResult TrainerCore<T>::step(const Batch<T>& batch) {
   if (s.has_tiles()) {
     tiles = s.tile_steps.cells(s.tile_parts(all), batch.inputs.shape());
   }
-  const detail::Found<T> found =
-      s.leaf_steps.run(batch,
-                       {.leaf = s.options.leaf,
-                        .tiles = tiles,
-                        .communicator = s.options.communicator.get(),
-                        .slots = all,
-                        .step = s.steps,
-                        .key = key,
-                        .is_sliced = s.is_sliced()},
-                       [&](const Batch<T>& leaf,
-                           Index tile,
-                           const Key& leaf_key,
-                           const detail::GradientRoom<T>& room) {
-                         return s.has_tiles() ? s.find_in_tile(all, leaf, tile, leaf_key, room)
-                                              : s.find(all, leaf, leaf_key, room);
-                       });
+  const detail::Found<T> found = s.leaf_steps.run(
+      batch,
+      {.leaf = s.options.leaf,
+       .tiles = tiles,
+       .communicator = s.options.communicator.get(),
+       .slots = all,
+       .step = s.steps,
+       .key = key,
+       .is_sliced = s.is_sliced()},
+      [&](const Batch<T>& leaf,
+          Index tile,
+          const Key& leaf_key,
+          const detail::GradientRoom<T>& room) {
+        return s.has_tiles() ? s.find_in_tile(all, leaf, tile, leaf_key, room)
+                             : s.find(all, leaf, leaf_key, room);
+      },
+      {.count = [&](const Batch<T>& leaf, Index count) { return s.joint_leaves(all, leaf, count); },
+       .run =
+           [&](const Batch<T>& leaves,
+               std::span<const Key> keys,
+               std::span<const detail::GradientRoom<T>> rooms) {
+             return s.find_joint(all, leaves, keys, rooms);
+           }});
   result.loss = found.loss;
   result.labels = found.labels;
   result.correct = found.correct;

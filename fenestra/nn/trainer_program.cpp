@@ -1,15 +1,24 @@
 // Tracing and running the programs of a trainer, and the step without one.
+#include <fenestra/base/memory.hpp>
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
 namespace fenestra::nn::detail {
 
 namespace {
+
+// Bytes that batches which are run side by side may take together. Where one takes more, weights
+// are read and gradients written in a small part of its time.
+constexpr std::size_t kJointBytes = std::size_t{512} << 20;
+// Gradients that a second-level cache holds beside weights: nothing is gained by reading them once.
+constexpr std::size_t kCachedGradients = std::size_t{512} << 10;
 
 void require_single(const Shape& loss) {
   if (loss.elements() != 1) {
@@ -132,11 +141,27 @@ StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
   const std::size_t loss_output[] = {0};
   const graph::Graph step = graph::reverse(builder.graph(), loss_output, trained, graph::Seed::one);
   // Folding would change bits.
-  program_.emplace(step, CompileOptions{.fold = false});
+  numerics_ = kernels::numerics();
+  program_.emplace(step, CompileOptions{.numerics = numerics_, .fold = false});
+  findings_ = empty_findings();
+  const std::size_t first = findings_.results.size();
   const std::vector<Shape> shapes = program_->result_shapes();
-  for (std::size_t i = 0; i < 2 + findings_.buffers.size(); ++i) {
-    findings_.results.push_back(Tensor<T>::uninitialised(shapes[i]));
+  std::size_t gradients = 0;
+  for (std::size_t i = first; i < shapes.size(); ++i) {
+    gradients += static_cast<std::size_t>(shapes[i].elements().value()) * sizeof(T);
   }
+  may_join_ = gradients > kCachedGradients &&
+              graph::JointExecution<T>::writes_once(program_->plan(), first);
+}
+
+template <class T>
+StepFindings<T> StepProgram<T>::empty_findings() const {
+  const std::vector<Shape> shapes = program_->result_shapes();
+  StepFindings<T> findings{.buffers = findings_.buffers, .results = {}};
+  for (std::size_t i = 0; i < 2 + findings.buffers.size(); ++i) {
+    findings.results.push_back(Tensor<T>::uninitialised(shapes[i]));
+  }
+  return findings;
 }
 
 template <class T>
@@ -161,16 +186,9 @@ PackedParameters StepProgram<T>::packed_for(std::uint64_t weights) {
 }
 
 template <class T>
-StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
-                                     const BatchView<T>& batch,
-                                     const Key& key,
-                                     const GradientRoom<T>& room) {
-  require_plain(slots);
-  std::vector<Tensor<T>> masks;
-  masks.reserve(masks_.size());
-  for (const MaskRequest& request : masks_) {
-    masks.push_back(draw_mask<T>(key, request));
-  }
+std::vector<RunArgument> StepProgram<T>::arguments_of(std::span<const Slot<T>> slots,
+                                                      const BatchView<T>& batch,
+                                                      std::span<const Tensor<T>> masks) const {
   std::vector<RunArgument> arguments;
   arguments.reserve(3 + slots.size() + masks.size());
   arguments.emplace_back(*batch.inputs);
@@ -186,6 +204,21 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
   for (const Tensor<T>& mask : masks) {
     arguments.emplace_back(mask);
   }
+  return arguments;
+}
+
+template <class T>
+StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
+                                     const BatchView<T>& batch,
+                                     const Key& key,
+                                     const GradientRoom<T>& room) {
+  require_plain(slots);
+  std::vector<Tensor<T>> masks;
+  masks.reserve(masks_.size());
+  for (const MaskRequest& request : masks_) {
+    masks.push_back(draw_mask<T>(key, request));
+  }
+  const std::vector<RunArgument> arguments = arguments_of(slots, batch, masks);
   if (!context_) {
     context_.emplace(*program_);
   }
@@ -207,6 +240,110 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
   };
   program_->run(*context_, arguments, results, after, packed_for(room.weights));
   return findings_;
+}
+
+template <class T>
+void StepProgram<T>::Free::operator()(void* memory) const {
+  std::free(memory);
+}
+
+template <class T>
+Index StepProgram<T>::joint_batches(Index count) const {
+  const std::size_t bytes = std::max<std::size_t>(1, program_->peak_bytes());
+  const auto most = static_cast<Index>(std::max<std::size_t>(1, kJointBytes / bytes));
+  const Index fitting = may_join_ ? std::min(count, most) : 1;
+  return static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(fitting)));
+}
+
+template <class T>
+graph::JointExecution<T>& StepProgram<T>::joint(std::size_t batches, std::size_t slots) {
+  const std::size_t bytes = program_->peak_bytes() * batches;
+  if (joint_memory_ == nullptr || joint_bytes_ < bytes) {
+    joint_.clear();
+    joint_memory_.reset();
+    joint_memory_.reset(std::aligned_alloc(kAlignment, bytes + kAlignment));
+    joint_bytes_ = bytes;
+    if (joint_memory_ == nullptr) {
+      throw OutOfMemory("the arena of leaves", bytes);
+    }
+  }
+  for (const auto& known : joint_) {
+    if (known->batches() == batches) {
+      return *known;
+    }
+  }
+  const auto plan = std::shared_ptr<const graph::Plan>(std::shared_ptr<void>(), &program_->plan());
+  const std::size_t of_batch = 1 + (labels_ ? 1 : 0) + (values_ ? 1 : 0);
+  std::vector<bool> differs(plan->arguments().size(), true);
+  std::fill_n(differs.begin() + static_cast<std::ptrdiff_t>(of_batch), slots, false);
+  const kernels::ScopedNumerics numerics(numerics_);
+  return *joint_.emplace_back(std::make_unique<graph::JointExecution<T>>(
+      plan, batches, static_cast<std::byte*>(joint_memory_.get()), std::move(differs)));
+}
+
+template <class T>
+std::span<StepFindings<T>> StepProgram<T>::run_joint(std::span<const Slot<T>> slots,
+                                                     const BatchView<T>& batches,
+                                                     std::span<const Key> keys,
+                                                     std::span<const GradientRoom<T>> rooms) {
+  require_plain(slots);
+  const std::size_t count = keys.size();
+  const auto part = [&]<class N>(const Tensor<N>* whole, Shape shape, std::size_t i) {
+    return Tensor<N>::view(whole->data() + static_cast<Index>(i) * shape.elements().value(), shape);
+  };
+  while (joint_findings_.size() < count) {
+    joint_findings_.push_back(empty_findings());
+  }
+  // Masks of all batches, one behind the other.
+  std::vector<Tensor<T>> masks;
+  for (const MaskRequest& request : masks_) {
+    const Index elements = request.shape.elements().value();
+    Tensor<T>& all =
+        masks.emplace_back(Tensor<T>::uninitialised(Shape{static_cast<Index>(count), elements}));
+    for (std::size_t i = 0; i < count; ++i) {
+      const Tensor<T> mask = draw_mask<T>(keys[i], request);
+      std::copy_n(mask.data(), elements, all.mutable_data() + static_cast<Index>(i) * elements);
+    }
+  }
+  std::vector<typename graph::JointExecution<T>::Batch> given(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tensor<T> inputs = part(batches.inputs, inputs_, i);
+    BatchView<T> one{.inputs = &inputs};
+    std::optional<Tensor<Index>> labels;
+    std::optional<Tensor<T>> values;
+    if (labels_) {
+      one.labels = &labels.emplace(part(batches.labels, *labels_, i));
+    }
+    if (values_) {
+      one.values = &values.emplace(part(batches.values, *values_, i));
+    }
+    std::vector<Tensor<T>> own_masks;
+    for (std::size_t k = 0; k < masks.size(); ++k) {
+      own_masks.push_back(part(&masks[k], masks_[k].shape, i));
+    }
+    const std::vector<RunArgument> arguments = arguments_of(slots, one, own_masks);
+    graph::check_arguments(program_->plan(), "run", arguments);
+    for (const RunArgument& argument : arguments) {
+      given[i].arguments.push_back(argument.data());
+    }
+    for (Tensor<T>& tensor : joint_findings_[i].results) {
+      given[i].outputs.push_back(tensor.mutable_data());
+    }
+    given[i].outputs.insert(given[i].outputs.end(), rooms[i].memory.begin(), rooms[i].memory.end());
+  }
+  const std::size_t first = findings_.results.size();
+  std::vector<std::size_t> gradients;
+  joint(count, slots.size())
+      .run(given, [&](std::size_t batch, std::span<const std::size_t> complete) {
+        gradients.clear();
+        for (const std::size_t result : complete) {
+          if (result >= first) {
+            gradients.push_back(result - first);
+          }
+        }
+        rooms[batch].found(gradients);
+      });
+  return std::span(joint_findings_).first(count);
 }
 
 template <class T>

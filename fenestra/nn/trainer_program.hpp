@@ -2,11 +2,13 @@
 // eagerly. Not installed; the inside of trainer_core.hpp.
 #pragma once
 
+#include <fenestra/engine/joint_execution.hpp>
 #include <fenestra/engine/program.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 
 #include <functional>
 #include <list>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -90,12 +92,26 @@ class StepProgram {
                        const BatchView<T>& batch,
                        const Key& key,
                        const GradientRoom<T>& room);
+  /// How many of `count` batches are best run side by side, a power of two.
+  Index joint_batches(Index count) const;
+  /// The same for so many batches, one behind the other in `batches`, each with its key and room:
+  /// the bits of one run after the other. A gradient is written when that of the batch before, and
+  /// gradients before, were found.
+  std::span<StepFindings<T>> run_joint(std::span<const Slot<T>> slots,
+                                       const BatchView<T>& batches,
+                                       std::span<const Key> keys,
+                                       std::span<const GradientRoom<T>> rooms);
   /// Gives its memory back, all but what it found; the next run takes it again.
   void release() { context_.reset(); }
 
  private:
   /// Whether weights are packed for more than one run.
   PackedParameters packed_for(std::uint64_t weights);
+  std::vector<RunArgument> arguments_of(std::span<const Slot<T>> slots,
+                                        const BatchView<T>& batch,
+                                        std::span<const Tensor<T>> masks) const;
+  graph::JointExecution<T>& joint(std::size_t batches, std::size_t slots);
+  StepFindings<T> empty_findings() const;
 
   Shape inputs_;
   std::optional<Shape> labels_;
@@ -107,6 +123,15 @@ class StepProgram {
   std::optional<Program<T>> program_;
   std::optional<Context<T>> context_;
   StepFindings<T> findings_;
+  bool may_join_ = false;
+  Numerics numerics_ = Numerics::strict;  ///< with which it was compiled
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  std::unique_ptr<void, Free> joint_memory_;
+  std::size_t joint_bytes_ = 0;
+  std::vector<std::unique_ptr<graph::JointExecution<T>>> joint_;
+  std::vector<StepFindings<T>> joint_findings_;
 };
 
 /// Inference of one shape of inputs.

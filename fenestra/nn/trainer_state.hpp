@@ -42,6 +42,7 @@ struct TrainerCore<T>::State {
   detail::StepFindings<T> eager;        ///< of the last step without a program
   mutable std::filesystem::path whole;  ///< a file that this trainer wrote or read
   detail::ProgramCache<detail::StepProgram<T>> step_programs;
+  bool has_traced = false;  ///< a program of a step that has not been told of yet
   detail::ProgramCache<detail::InferenceProgram<T>> inference_programs;
   detail::LeafSteps<T> leaf_steps;
   detail::TileSteps<T> tile_steps;
@@ -75,6 +76,15 @@ struct TrainerCore<T>::State {
                         const Batch<T>& batch,
                         const Key& key,
                         const detail::GradientRoom<T>& room);
+  /// The program of a step of such a batch.
+  detail::StepProgram<T>& program_of(const std::vector<Slot<T>>& all,
+                                     const detail::BatchView<T>& seen);
+  /// Leaves side by side; see LeafSteps::Joint.
+  Index joint_leaves(const std::vector<Slot<T>>& all, const Batch<T>& leaf, Index count);
+  std::vector<detail::Found<T>> find_joint(const std::vector<Slot<T>>& all,
+                                           const Batch<T>& leaves,
+                                           std::span<const Key> keys,
+                                           std::span<const detail::GradientRoom<T>> rooms);
   /// The same of a tile of its pictures.
   detail::Found<T> find_in_tile(const std::vector<Slot<T>>& all,
                                 const Batch<T>& batch,

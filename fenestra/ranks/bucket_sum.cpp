@@ -82,8 +82,10 @@ std::vector<ElementRange> slices_of(std::span<const Index> ends,
   return slices;
 }
 
+bool sends_directly(int ranks) { return ranks <= kFewRanks; }
+
 bool adds_by_halves(int ranks, Index leaves) {
-  return ranks > kFewRanks && is_power_of_two(ranks) && leaves % ranks == 0 &&
+  return !sends_directly(ranks) && is_power_of_two(ranks) && leaves % ranks == 0 &&
          is_power_of_two(leaves / ranks);
 }
 

@@ -47,6 +47,9 @@ struct BucketTask {
   int channel = 0;
 };
 
+/// Whether ranks are so few that each sends to all others.
+bool sends_directly(int ranks);
+
 /// Whether ranks go by halves: with a node of the same level each.
 bool adds_by_halves(int ranks, Index leaves);
 

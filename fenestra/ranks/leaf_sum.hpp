@@ -7,6 +7,9 @@
 //   sum.start({.leaves = 8, .elements = n, .ends = {m, n}, .communicator = c});
 //   for (leaf ...) { T* x = sum.begin_leaf(leaf); ...; sum.ready({0, n}); sum.end_leaf(); }
 //   std::span<T> total = sum.finish();
+//
+// Several leaves may be computed side by side, element ranges one after the other, each for all of
+// these leaves: then only what is left of them has memory for all elements.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -42,8 +45,16 @@ class LeafSum {
   /// are multiplied by `weight` before they are added.
   T* begin_leaf(Index leaf, T weight = 1);
   /// Elements that have been written, every one once.
-  void ready(ElementRange range);
-  void end_leaf();
+  void ready(ElementRange range) { ready(0, range); }
+  void end_leaf() { end_leaves(); }
+  /// The same for `count` leaves side by side, numbered from 0, in ranges of at most `largest`
+  /// elements. A range is written by the first leaf and ready, then by the next, to the last one,
+  /// before another range begins.
+  void begin_leaves(Index first, Index count, Index largest);
+  /// Where the elements of a range go.
+  T* room(std::size_t number, ElementRange range) { return at(flying_[number].chain[0], range); }
+  void ready(std::size_t number, ElementRange range);
+  void end_leaves();
   /// Goes on with what was sent; never waits.
   void poll();
   /// The sum, on every rank the same; without `gathers` only the slices of this rank (slices_of)
@@ -57,13 +68,31 @@ class LeafSum {
     void operator()(T* memory) const;
   };
   using Memory = std::unique_ptr<T[], Free>;
+  /// Memory of a node: for all elements, or for one range after the other.
+  struct Room {
+    T* memory = nullptr;
+    bool passes = false;
+  };
   /// Remembers along which nodes a leaf is added, and which memory that leaves free.
   struct Join {
     LeafSum* sum;
-    void operator()(T*& left, T*& right) const;
+    void operator()(Room& left, Room& right) const;
+  };
+  struct Leaf {
+    std::vector<Room> chain;  ///< the leaf, and the nodes that it is added to, one after the other
+    T weight = 1;
+    bool is_last = false;  ///< of this rank
   };
 
+  static Memory make_memory(Index elements);
+  static T* at(const Room& room, ElementRange range) {
+    return room.passes ? room.memory : room.memory + range.begin;
+  }
   T* take_memory();
+  T* take_passing(Index elements);
+  void push(Index leaf, T weight, Room room);
+  /// Which of these leaves are added to another of them, or to one before.
+  std::vector<bool> passing_leaves(Index first, Index count);
   bool is_alone() const { return ranks_ == 1; }
   /// Gives buckets that nothing is missing of to the other ranks.
   void start_buckets();
@@ -72,14 +101,15 @@ class LeafSum {
   int rank_ = 0;
   int ranks_ = 1;
   LeafRange own_;
-  std::optional<TreeSum<T*, Join>> tree_;
-  std::vector<T*> chain_;  ///< the leaf, and the nodes that it is added to, one after the other
-  T weight_ = 1;
-  bool is_last_ = false;
+  std::optional<TreeSum<Room, Join>> tree_;
+  std::vector<Leaf> flying_;  ///< leaves that have begun and not ended
   std::vector<T*> freed_;
   Index memory_elements_ = 0;
   std::vector<Memory> memory_;
   std::vector<T*> free_;
+  Index passing_elements_ = 0;
+  std::vector<Memory> passing_;
+  std::vector<T*> free_passing_;
   std::vector<BucketSum<T>> buckets_;
   std::vector<Index> missing_;  ///< elements of each bucket
   T* result_ = nullptr;

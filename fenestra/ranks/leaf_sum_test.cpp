@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
@@ -72,6 +73,50 @@ TEST(LeafSum, HasTheBitsOfTheTreeOnAnyNumberOfRanks) {
         }
       });
       EXPECT_EQ(wrong, 0) << leaves << " leaves, " << ranks << " ranks";
+    }
+  }
+}
+
+TEST(LeafSum, LeavesSideBySideHaveTheSameBits) {
+  // Ranges in an order of their own, each for all leaves of a group; groups of any size.
+  const std::vector<ElementRange> ranges = {{20, kElements}, {0, 7}, {7, 20}};
+  for (const Index leaves : {2, 3, 5, 8, 13, 16}) {
+    for (const Index most : {1, 2, 3, 4, 7, 16}) {
+      for (const int ranks : {1, 2, 3}) {
+        std::atomic<int> wrong = 0;
+        run_ranks(ranks, [&](const CommunicatorPtr& communicator) {
+          LeafSum<float> sum;
+          for (int repeat = 0; repeat < 2; ++repeat) {
+            sum.start({.leaves = leaves,
+                       .elements = kElements,
+                       .ends = {7, 20, kElements},
+                       .divisor = 3,
+                       .communicator = communicator.get()});
+            const LeafRange own = leaves_of(communicator->rank(), ranks, leaves);
+            for (Index first = own.begin; first < own.end; first += most) {
+              const Index count = std::min(most, own.end - first);
+              sum.begin_leaves(first, count, 17);
+              for (const ElementRange& range : ranges) {
+                for (Index k = 0; k < count; ++k) {
+                  const auto leaf = static_cast<std::size_t>(k);
+                  float* const memory = sum.room(leaf, range);
+                  for (Index i = range.begin; i < range.end; ++i) {
+                    memory[i - range.begin] = number(first + k, i);
+                  }
+                  sum.ready(leaf, range);
+                  sum.poll();
+                }
+              }
+              sum.end_leaves();
+            }
+            const std::span<float> total = sum.finish();
+            for (Index i = 0; i < kElements; ++i) {
+              wrong += total[static_cast<std::size_t>(i)] != sum_of(0, leaves, i) / 3 ? 1 : 0;
+            }
+          }
+        });
+        EXPECT_EQ(wrong, 0) << leaves << " leaves, " << most << " at a time, " << ranks << " ranks";
+      }
     }
   }
 }
