@@ -13,6 +13,7 @@ set(operator_sources
     kernels/gemm.cpp
     kernels/gemm_blocked.cpp
     kernels/outer.cpp
+    kernels/outer_choice.cpp
     kernels/outer_tiles.cpp
     kernels/planes.cpp
     kernels/planes_tiles.cpp

@@ -386,6 +386,7 @@ class Dense {
       row.source = source + (first_row * columns_.source + first_column) * source_cell_;
       row.planes = planes();
       row.plane_pitch = channel_stride;
+      row.side_by_side = last_ && inner_taps_ == 1 && row.step == source_channels_;
     } else {
       list.fill(axes_,
                 transposed_,

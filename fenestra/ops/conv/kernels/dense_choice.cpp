@@ -25,6 +25,16 @@ namespace {
 // Cells, and multiply-adds of a sample, below which others do not get going.
 constexpr Index kFewCells = 256;
 constexpr Index kSmallWork = 500'000;
+// Bytes of packed weights, and of a sample of x, that a second-level cache and some of the third
+// hold while all bands or all blocks read them.
+constexpr Index kKeptWeights = 2560 * 1024;
+constexpr Index kKeptSource = 1024 * 1024;
+
+/// Whether planes can be read where they lie: see sees_source_only in dense.cpp.
+template <class T>
+bool planes_share_sets(Index cells) {
+  return cells * static_cast<Index>(sizeof(T)) % 2048 == 0;
+}
 
 /// Of instruction sets with 16 registers: tiles are as small as those of the product, which is 5 to
 /// 15 % faster on 3x3 with many cells; here is what it is weak in. Microseconds on AVX2.
@@ -56,11 +66,22 @@ const char* refuse_last(const ConvProblem& problem, Index sources, Index targets
   if (targets * 100 < padded * least) {
     return "too few target channels fill their vectors";
   }
-  if (sources > (one_tap && targets == padded ? 32 : 64)) {
-    // 64 @56: 1420, gemm 1530; 3x3 s3 96 -> 32 @112: 730, gemm 630; 256 @14: 1610, gemm 1600.
+  // With 32 registers tiles are larger than the product's: 128 @28: 2150, gemm 2320; 256 @28
+  // dilated 9340, gemm 10240; in f64, where weights are twice as large, 256 @14: 6360, gemm 5100.
+  const Index weights = products * padded * static_cast<Index>(sizeof(T));
+  const bool large_tiles = dense_loops<T>().cells[1] >= 14;
+  // And it asks ahead for what a 1x1 convolution reads. 256 -> 64 @56, four samples: F 4240, gemm
+  // 5140; D 5250, gemm 5550; 1024 -> 256 @14: F 5250, gemm 4600.
+  const bool reads_ahead =
+      large_tiles && is_plain(g) && targets == padded && sources >= 64 && sources <= 512;
+  const bool larger_tiles = large_tiles && column.stride == 1 && !one_tap && sources >= 128 &&
+                            targets == padded && weights <= kKeptWeights &&
+                            g.windows.out_cells() >= 128;
+  if (!larger_tiles && !reads_ahead && sources > (one_tap && targets == padded ? 32 : 64)) {
+    // 64 @56: 1420, gemm 1530; 3x3 s3 96 -> 32 @112: 730, gemm 630; 96 @28: 1343, gemm 1328.
     return "a matrix product: enough channels lie side by side";
   }
-  if (one_tap && sources >= 16 && targets >= 4 * sources) {
+  if (one_tap && !reads_ahead && sources >= 16 && targets >= 4 * sources) {
     return "a matrix product: most of the time is spent on results";  // f64 16 -> 96 @112: 0.83
   }
   if (!transposed && g.windows.out_cells() < 25 && products * targets > 4096) {
@@ -111,11 +132,23 @@ const char* refuse_conv_dense(const ConvProblem& problem) {
   if (sources * g.windows.taps() < 64) {
     return "too few products to a cell";  // 3 -> 64 @224: 2150, direct 1710
   }
-  if (is_plain(g) && (sources < 64 || cells > (transposed ? 4 : 1) * kFewCells)) {
+  const bool large_tiles = loops.cells[1] >= 14;
+  // Most of the time goes into reading sources, which the product packs: 256 -> 64 @56: 980, gemm
+  // 1120; 512 -> 128 @28: 980, gemm 1120; 144 -> 32 @56: 296, gemm 352.
+  const bool narrows =
+      large_tiles && sources >= 128 && sources >= 2 * targets && !planes_share_sets<T>(cells);
+  if (is_plain(g) && !narrows && (sources < 64 || cells > (transposed ? 4 : 1) * kFewCells)) {
     return "a matrix product";  // 128 -> 512 @28: 730, gemm 630; 24 -> 144 @56: 265, gemm 185
   }
-  if (!transposed && axes.column.stride > 1 && (g.windows.taps() == 1 || axes.column.out < 14)) {
-    // 1x1 s2 256 -> 512 @56: 1800, gemm 1450; 3x3 s2 512 @14: 3800, gemm 2350.
+  // One tap, every other cell: 1x1 s2 128 -> 256 @28, 8 samples: 1170, gemm 1680; 256 -> 512 @14:
+  // 141, gemm 161.
+  const bool read_in_place =
+      large_tiles && g.windows.taps() == 1 && axes.column.stride == 2 &&
+      sources * g.windows.in_cells() * static_cast<Index>(sizeof(T)) <= kKeptSource &&
+      !planes_share_sets<T>(g.windows.in_cells());
+  if (!transposed && axes.column.stride > 1 && !read_in_place &&
+      (g.windows.taps() == 1 || axes.column.out < 14)) {
+    // 1x1 s2 256 -> 512 @56: 2380, gemm 2170; 3x3 s2 512 @14: 3800, gemm 2350.
     return "a matrix product: strided rows are short, or read once";
   }
   if (!transposed && cells < 49) {

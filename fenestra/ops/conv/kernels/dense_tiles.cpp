@@ -169,6 +169,23 @@ void add_planes(const DenseRow<T>& row, Index first) {
   tile.store(row, first);
 }
 
+/// Channels of cells that follow one another, one tap. Cells are read along each other, which no
+/// prefetcher takes for a stream: what the next tile sees is asked for as it lies.
+template <class T, int kVectors, int kCells>
+void add_channels(const DenseRow<T>& row, Index first) {
+  Tile<T, kVectors, kCells> tile;
+  tile.clear();
+  const CellsApart<T> apart(row.step);
+  const T* HWY_RESTRICT from = row.source + first * row.step + row.offset[0];
+  const T* HWY_RESTRICT next = from + kCells * row.step;
+  const T* HWY_RESTRICT w = row.weights;
+  for (Index t = 0; t < row.taps; ++t, ++from, next += kCells, w += kVectors * kLanes<T>) {
+    hwy::Prefetch(next);
+    tile.template add<0>(from, apart, w);
+  }
+  tile.store(row, first);
+}
+
 template <class T>
 using TileFunction = void (*)(const DenseRow<T>&, Index);
 
@@ -178,6 +195,10 @@ TileFunction<T> pick(const DenseRow<T>& row, Index cells, std::integer_sequence<
   constexpr TileFunction<T> apart[] = {&add_taps<T, kVectors, kCells + 1, 0>...};
   constexpr TileFunction<T> planes[] = {&add_planes<T, kVectors, kCells + 1, 1>...};
   constexpr TileFunction<T> strided[] = {&add_planes<T, kVectors, kCells + 1, 2>...};
+  constexpr TileFunction<T> channels[] = {&add_channels<T, kVectors, kCells + 1>...};
+  if (row.side_by_side && row.taps > 0) {
+    return channels[cells - 1];
+  }
   if (row.taps != 1 || row.weight_plane != nullptr || row.step > 2) {
     return row.step == 1 ? taps[cells - 1] : apart[cells - 1];
   }

@@ -24,6 +24,7 @@ struct DenseRow {
   const T* weights = nullptr;           ///< [weight plane][tap][channel of the block]
   Index taps = 0;
   const Index* offset = nullptr;  ///< taps: where a tap finds what a cell sees
+  bool side_by_side = false;      ///< one plane of `step` taps: all that the cells see, in order
   Index vectors = 0;              ///< of the block: 1 or 2
   Index channels = 0;             ///< of the block that are stored
   const T* bias = nullptr;        ///< channels, or null

@@ -16,6 +16,9 @@ namespace {
 constexpr Index kLeastChannels = 4;
 // Multiply-adds of a range of rows: some 5 us, the cost of waking a thread.
 constexpr Index kRangeWork = 100'000;
+// Source and target together that may still lie in a cache near by: asking ahead for their lines
+// takes longer there than waiting for them.
+constexpr Index kCachedBytes = 4 * 1024 * 1024;
 
 /// Forward and input gradient.
 template <class T>
@@ -27,7 +30,10 @@ class DepthwiseCorrelation {
         axes_(g_.windows),
         transposed_(problem.direction == ConvDirection::input_grad),
         channels_(g_.out_channels),
-        phases_(transposed_ ? axes_.column.stride : 1) {
+        phases_(transposed_ ? axes_.column.stride : 1),
+        asks_ahead_(g_.batch * (g_.windows.in_cells() + g_.windows.out_cells()) * channels_ *
+                        static_cast<Index>(sizeof(T)) >
+                    kCachedBytes) {
     allocate(kernels::scratch_caller, [&](Arena& arena) {
       taps_ = arena.take<DepthwiseTap>(columns() * axes_.column.kernel);
       runs_ = arena.take<DepthwiseRun>(columns());
@@ -114,6 +120,12 @@ class DepthwiseCorrelation {
                             (outer_tap * axes_.row.kernel + tap) * axes_.column.kernel * channels_};
       });
     });
+    const Index row_size = source_columns() * channels_;
+    const T* ahead = source;
+    for (Index i = 0; i < count; ++i) {
+      ahead = std::max(ahead, row[i].source + row_size);
+    }
+    const Index left = source + source_cells * channels_ - ahead;
     depthwise_loops<T>().run_line(
         {.row = row,
          .rows = count,
@@ -123,7 +135,9 @@ class DepthwiseCorrelation {
          .target_step = phases_ * channels_,
          .channels = channels_,
          .bias = arguments_.bias,
-         .out = arguments_.out + line * columns() * channels_});
+         .out = arguments_.out + line * columns() * channels_,
+         .ahead = ahead,
+         .ahead_size = asks_ahead_ ? std::min(left, row_size) : 0});
     if (arguments_.finish != nullptr) {
       arguments_.finish->run(arguments_.out + line * columns() * channels_, columns() * channels_);
     }
@@ -135,6 +149,7 @@ class DepthwiseCorrelation {
   bool transposed_;
   Index channels_;
   Index phases_;
+  bool asks_ahead_;
   DepthwiseTap* taps_ = nullptr;  // [columns][kernel]
   DepthwiseRun* runs_ = nullptr;
   Index run_count_ = 0;

@@ -54,6 +54,8 @@ struct DepthwiseLine {
   Index channels = 0;
   const T* bias = nullptr;
   T* out = nullptr;
+  const T* ahead = nullptr;  ///< what the next line reads first, or null
+  Index ahead_size = 0;
 };
 
 /// A row of x and the row of taps through which a row of y sees it.

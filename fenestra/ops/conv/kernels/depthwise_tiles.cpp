@@ -8,6 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fenestra/ops/conv/kernels/depthwise_tiles.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 //
 #include <fenestra/kernels/vectors-inl.hpp>
@@ -85,6 +86,11 @@ template <class T>
 void run_line(const DepthwiseLine<T>& line) {
   for (Index i = 0; i < line.runs; ++i) {
     const DepthwiseRun& run = line.run[i];
+    constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
+    for (Index at = i * line.ahead_size / line.runs; at < (i + 1) * line.ahead_size / line.runs;
+         at += kLine) {
+      hwy::Prefetch(line.ahead + at);
+    }
     for_each_vector<T>(0, line.channels, [&](auto d, Index c) HWY_ATTR {
       switch (run.columns) {
         case 8: return run_tile<8>(d, line, run, c);

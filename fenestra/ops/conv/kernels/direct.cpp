@@ -8,6 +8,7 @@
 // multiply-adds in the order of planes and taps, whatever the bands and threads.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
+#include <fenestra/ops/conv/kernels/dense_tiles.hpp>
 #include <fenestra/ops/conv/kernels/direct.hpp>
 #include <fenestra/ops/conv/kernels/direct_axes.hpp>
 #include <fenestra/ops/conv/kernels/direct_last.hpp>
@@ -369,6 +370,15 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
   if (g.layout == Layout::channels_last && transposed && axes.column.stride == 1 && width >= 16 &&
       axes.row.kernel * axes.column.kernel >= 9 && channels <= 16 && g.group_in() >= 3 &&
       g.group_in() <= 8) {
+    return nullptr;
+  }
+  const Index targets = transposed ? g.group_in() : g.group_out();
+  const DenseLoops<T>& dense = dense_loops<T>();
+  if (g.layout == Layout::channels_last && !sums_cells && dense.cells[1] >= 14 &&
+      axes.column.stride == 1 && axes.row.kernel * axes.column.kernel >= 9 && channels <= 32 &&
+      targets > dense.lanes / 2 &&
+      100 * targets * round_up(width, dense.lanes) < 62 * round_up(targets, dense.lanes) * width) {
+    // Rows fill vectors, targets do not: 17 @64: 255, dense 363; 17 @24: 49, dense 51.
     return nullptr;
   }
   if (g.layout == Layout::channels_last && g.group_in() * g.group_out() > 64) {

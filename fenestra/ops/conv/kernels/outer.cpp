@@ -1,16 +1,16 @@
-// The weight gradient by outer products: which cells, places and panels; see outer.hpp.
+// The weight gradient by outer products: which cells, places and panels; see outer.hpp. What it
+// leaves to others: outer_choice.cpp.
 //
 // A cell of y adds to every weight the product of a number of y_bar and a number of x. Lanes are
 // output channels: y_bar is packed as [panel of channels][cell][channel], and a number of x is
 // broadcast from where it lies, so that strides cost nothing and neighbouring taps are neighbours.
 // Sums begin anew with each chunk of cells and are then added to those of the chunks before, in the
-// order of samples and cells: chunks follow from the shapes alone.
+// order of samples and cells; where there are few weights also with each part, a run of chunks that
+// is a task of its own. Chunks and parts follow from the shapes alone.
 #include <fenestra/base/checked.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/gemm.hpp>
-#include <fenestra/ops/conv/kernels/direct.hpp>
 #include <fenestra/ops/conv/kernels/direct_axes.hpp>
-#include <fenestra/ops/conv/kernels/gemm_blocked.hpp>
 #include <fenestra/ops/conv/kernels/outer.hpp>
 #include <fenestra/ops/conv/kernels/outer_tiles.hpp>
 
@@ -28,8 +28,17 @@ constexpr Index kChunkBytes = 24 * 1024;
 // Places whose sums are finished at a time: they stay in the second-level cache, and runs of w_bar
 // are lines long.
 constexpr Index kBlockPlaces = 256;
-// Elements of a sample of y_bar that take longer to read than a few places to add to.
-constexpr Index kLargeGradient = 128 * 1024;
+// Pointers times panels below which threads take cells, not weights: tiles would be cut short, and
+// tasks too few to be balanced. The sums of all weights must be cheap to keep and to add.
+constexpr Index kFewTasks = 24;
+constexpr Index kFewSumsBytes = 48 * 1024;
+// Bytes of y_bar in a part of such a problem: many parts even of small images, each in the
+// second-level cache of its thread from the packing to the last sum.
+constexpr Index kSmallPartBytes = 96 * 1024;
+// Such parts whose sums are kept at a time, 1.5 MiB at most.
+constexpr Index kRoundParts = 32;
+// Vectors of sums that a task adds up over the parts.
+constexpr Index kPieceVectors = 256;
 // Multiply-adds of one group that are worth waking threads for its own sake.
 constexpr Index kGroupWork = 1'000'000;
 
@@ -50,10 +59,12 @@ class OuterWeightGrad {
     outer_taps_ = g.windows.taps() / (dense ? inner_.kernel : 1);
     neighbours_ = (dense ? inner_.kernel : 1) * unit_;
     groups_ = planes_ * outer_taps_;
-    width_ = ceil_of(g.group_out(), loops_.lanes) * loops_.lanes;
+    rest_ = channels_apart();
+    width_ = round_up(g.group_out() - rest_, loops_.lanes);
     // With few neighbours pointers are short of registers: wider panels need fewer of them.
     panel_vectors_ = neighbours_ == 1 && width_ >= 4 * loops_.lanes ? 4 : 2;
     copies_ = last_ && g.groups > 1;
+    few_sums_ = sums_size() * kBytes <= kFewSumsBytes && panels() * groups_ < kFewTasks;
     for (int axis = 0; axis < g.rank(); ++axis) {
       const WindowAxis& a = g.windows[axis];
       copies_ = copies_ || a.window(0).first < 0 || a.window(a.out - 1).first + a.span() > a.in;
@@ -63,16 +74,20 @@ class OuterWeightGrad {
   }
 
   void run() {
-    const Index sample_parts = ceil_of(g_.batch, most_samples_);
-    const Index row_parts = ceil_of(g_.windows[0].out, most_rows_);
-    const Index parts = sample_parts * row_parts;
+    if (few_sums_ && parts() > 1) {
+      run_parts();
+    } else {
+      run_places();
+    }
+  }
+
+ private:
+  /// Parts in order, the threads share the places of each.
+  void run_places() {
+    const Index parts = this->parts();
     allocate(kernels::scratch_caller, [&](Arena& arena) {
-      x_ = arena.take<const T*>(groups_);
-      run_ = arena.take<OuterRun>(most_runs());
-      chunk_ = arena.take<Index>(most_chunks() + 1);
-      y_ = arena.take<T>(most_cells() * width_);
-      sums_ = arena.take<T>(parts > 1 ? places() * width_ : 0);
-      copy_ = arena.take<T>(copies_ ? most_samples_ * sample_pitch_ : 0);
+      take_part(arena);
+      sums_ = arena.take<T>(parts > 1 ? sums_size() : 0);
     });
     point();
     // One task has some groups of a panel; fewer of them where there are more threads.
@@ -80,26 +95,11 @@ class OuterWeightGrad {
     const Index tasks = threads() == 1 ? 1 : ceil_of(4 * threads(), panels());
     const Index cuts = std::max(least, std::min(tasks, groups_));
     for (Index i = 0; i < parts; ++i) {
-      const Index n = i / row_parts;
-      const Index o = i % row_parts;
-      n0_ = n * g_.batch / sample_parts;
-      samples_ = (n + 1) * g_.batch / sample_parts - n0_;
-      o0_ = o * g_.windows[0].out / row_parts;
-      rows_ = (o + 1) * g_.windows[0].out / row_parts - o0_;
-      list_runs();
-      spread_bands(panels(), rows_, [&](Index number, Index sample, Index begin, Index end) {
-        pack_y(number, sample, begin, end);
-      });
-      if (copies_) {
-        spread_bands(
-            planes_, extent(0, rows_), [&](Index plane, Index sample, Index begin, Index end) {
-              copy_x(plane, sample, begin, end);
-            });
-      }
-      spread(panels() * cuts, [&](Index job) {
+      pack_part(i);
+      spread(all_panels() * cuts, [&](Index job) {
         const Index cut = job % cuts;
         const GroupRange range{panel(job / cuts), cut * groups_ / cuts, (cut + 1) * groups_ / cuts};
-        T* sums = sums_of(range, parts);
+        const Sums sums = sums_of(range, parts);
         add_groups(range, i == 0, sums);
         if (i + 1 == parts) {
           store(range, sums);
@@ -108,13 +108,93 @@ class OuterWeightGrad {
     }
   }
 
- private:
-  Index places() const { return groups_ * neighbours_; }
-  Index most_cells() const { return most_samples_ * most_rows_ * row_cells_; }
-  static constexpr Index kPartElements = kPartBytes / static_cast<Index>(sizeof(T));
-  Index chunk_cells() const {
-    return kChunkBytes / (panel_vectors_ * loops_.lanes * static_cast<Index>(sizeof(T)));
+  /// Parts are tasks, with sums of their own that are added in the order of parts.
+  void run_parts() {
+    const Index parts = this->parts();
+    const Index kept = std::min(parts, kRoundParts);
+    const Index size = sums_size();
+    T* part_sums = nullptr;
+    allocate(kernels::scratch_caller, [&](Arena& arena) {
+      sums_ = arena.take<T>(size);
+      part_sums = arena.take<T>(kept * size);
+    });
+    for (Index round = 0; round < parts; round += kept) {
+      const Index count = std::min(kept, parts - round);
+      spread(count, [&](Index i) {
+        OuterWeightGrad part = *this;
+        allocate(kernels::scratch_caller_2, [&](Arena& arena) { part.take_part(arena); });
+        part.point();
+        part.pack_part(round + i);
+        part.sums_ = part_sums + i * size;
+        for (Index number = 0; number < all_panels(); ++number) {
+          const GroupRange range{panel(number), 0, groups_};
+          part.add_groups(range, true, part.sums_of(range, parts));
+        }
+      });
+      const Index vectors = size / loops_.lanes;
+      const Index pieces = ceil_of(vectors, kPieceVectors);
+      spread(pieces, [&](Index piece) {
+        const Index begin = piece * vectors / pieces * loops_.lanes;
+        const Index end = (piece + 1) * vectors / pieces * loops_.lanes;
+        loops_.add_sums(part_sums + begin, size, count, round > 0, end - begin, sums_ + begin);
+      });
+    }
+    for (Index number = 0; number < all_panels(); ++number) {
+      const GroupRange range{panel(number), 0, groups_};
+      store(range, sums_of(range, parts));
+    }
   }
+
+  Index row_parts() const { return ceil_of(g_.windows[0].out, most_rows_); }
+  Index parts() const { return ceil_of(g_.batch, most_samples_) * row_parts(); }
+
+  /// What a part needs.
+  void take_part(Arena& arena) {
+    x_ = arena.take<const T*>(groups_);
+    run_ = arena.take<OuterRun>(most_runs());
+    chunk_ = arena.take<Index>(most_chunks() + 1);
+    y_ = arena.take<T>(most_cells() * (width_ + rest_));
+    copy_ = arena.take<T>(copies_ ? most_samples_ * sample_pitch_ : 0);
+  }
+
+  /// Brings y_bar and x of a part into order.
+  void pack_part(Index number) {
+    const Index row_parts = this->row_parts();
+    const Index sample_parts = ceil_of(g_.batch, most_samples_);
+    const Index n = number / row_parts;
+    const Index o = number % row_parts;
+    n0_ = n * g_.batch / sample_parts;
+    samples_ = (n + 1) * g_.batch / sample_parts - n0_;
+    o0_ = o * g_.windows[0].out / row_parts;
+    rows_ = (o + 1) * g_.windows[0].out / row_parts - o0_;
+    list_runs();
+    spread_bands(all_panels(), rows_, [&](Index unit, Index sample, Index begin, Index end) {
+      pack_y(unit, sample, begin, end);
+    });
+    if (copies_) {
+      spread_bands(
+          planes_, extent(0, rows_), [&](Index plane, Index sample, Index begin, Index end) {
+            copy_x(plane, sample, begin, end);
+          });
+    }
+  }
+
+  Index places() const { return groups_ * neighbours_; }
+  /// Of all channels, in whole vectors.
+  Index sums_size() const { return round_up(places() * (width_ + rest_), loops_.lanes); }
+
+  /// Output channels that would leave most of a vector empty. They take vectors along what lies
+  /// side by side: the channels of a cell and its neighbours, or the cells of a row.
+  Index channels_apart() const {
+    const Index rest = g_.group_out() % loops_.lanes;
+    const Index most = std::min(kOuterRest, loops_.lanes / 4);
+    const bool side_by_side =
+        last_ ? 2 * neighbours_ >= loops_.lanes : inner_.stride == 1 && inner_.out >= loops_.lanes;
+    return rest <= most && rest < g_.group_out() && side_by_side ? rest : 0;
+  }
+  Index most_cells() const { return most_samples_ * most_rows_ * row_cells_; }
+  static constexpr Index kBytes = static_cast<Index>(sizeof(T));
+  Index chunk_cells() const { return kChunkBytes / (panel_vectors_ * loops_.lanes * kBytes); }
   Index most_chunks() const { return ceil_of(most_cells(), chunk_cells()); }
   /// Rows of cells, and one cut for each chunk.
   Index most_runs() const {
@@ -128,11 +208,16 @@ class OuterWeightGrad {
     const Index rest = vectors % panel_vectors_;
     return vectors / panel_vectors_ + rest / 2 + rest % 2;
   }
+  Index all_panels() const { return panels() + (rest_ > 0 ? 1 : 0); }
+  /// Without vectors: the channels apart.
   struct Panel {
     Index begin = 0;  ///< its first channel in the group
     Index vectors = 0;
   };
   Panel panel(Index number) const {
+    if (number == panels()) {
+      return {width_, 0};
+    }
     const Index vectors = width_ / loops_.lanes;
     const Index whole = vectors / panel_vectors_;
     if (number < whole) {
@@ -152,15 +237,23 @@ class OuterWeightGrad {
     Index begin = 0;
     Index end = 0;
   };
+  /// Those of a place side by side; of channels apart, those of a channel, `pitch` from the next.
+  struct Sums {
+    T* first = nullptr;
+    Index pitch = 0;
+  };
   /// Where these are kept: in scratch of the task where no other part is added to them.
-  T* sums_of(const GroupRange& range, Index parts) const {
+  Sums sums_of(const GroupRange& range, Index parts) const {
+    const auto [begin, vectors] = range.panel;
+    const Index width = vectors > 0 ? vectors * loops_.lanes : 1;
+    const Index count = (range.end - range.begin) * neighbours_;
     if (parts > 1) {
-      return sums_ + range.panel.begin * places() +
-             range.begin * neighbours_ * range.panel.vectors * loops_.lanes;
+      return {sums_ + begin * places() + range.begin * neighbours_ * width, places()};
     }
-    return kernels::scratch<T>(kernels::scratch_caller_2,
-                               static_cast<std::size_t>((range.end - range.begin) * neighbours_ *
-                                                        range.panel.vectors * loops_.lanes));
+    const Index channels = vectors > 0 ? width : rest_;
+    return {
+        kernels::scratch<T>(kernels::scratch_caller_2, static_cast<std::size_t>(count * channels)),
+        count};
   }
 
   /// Calls f(job) for every job, in ranges over the threads where that pays.
@@ -201,14 +294,22 @@ class OuterWeightGrad {
       x_row *= extent(axis, g_.windows[axis].out);
     }
     const Index y_row = row_cells_ * width_;
-    most_rows_ = std::clamp<Index>(kPartElements / y_row, 1, a.out);
+    const Index most = kPartBytes / kBytes;
+    const Index most_y = few_sums_ ? kSmallPartBytes / kBytes : most;
+    // Rows of x that two parts see are copied twice: at most one in five.
+    const Index worth = 4 * std::max<Index>(a.span() - a.stride, 0) / a.stride;
+    const Index wanted = std::min(std::max(most_y / y_row, worth), most / y_row);
+    most_rows_ = std::clamp<Index>(wanted, 1, a.out);
     if (copies_) {
-      most_rows_ = std::clamp<Index>(a.windows_within(kPartElements / x_row), 1, most_rows_);
+      most_rows_ = std::clamp<Index>(a.windows_within(most / x_row), 1, most_rows_);
     }
     most_samples_ = 1;
     if (most_rows_ == a.out) {
-      const Index sample = std::max(a.out * y_row, copies_ ? extent(0, a.out) * x_row : Index{1});
-      most_samples_ = std::clamp<Index>(kPartElements / sample, 1, g_.batch);
+      most_samples_ = std::clamp<Index>(most_y / (a.out * y_row), 1, g_.batch);
+      if (copies_) {
+        const Index fit = most / (extent(0, a.out) * x_row);
+        most_samples_ = std::clamp<Index>(fit, 1, most_samples_);
+      }
     }
   }
 
@@ -287,6 +388,8 @@ class OuterWeightGrad {
     return offset + cell * sample_pitch_;
   }
 
+  Index part_cells() const { return samples_ * rows_ * row_cells_; }
+
   /// The channels of one panel in some rows of one sample; lanes without a channel are zeros.
   void pack_y(Index number, Index sample, Index row, Index row_end) const {
     const auto [begin, vectors] = panel(number);
@@ -295,10 +398,17 @@ class OuterWeightGrad {
     const Index cells = (row_end - row) * row_cells_;
     const Index first = (o0_ + row) * row_cells_;
     const Index all = g_.windows.out_cells();
-    T* dst =
-        y_ + begin * samples_ * rows_ * row_cells_ + (sample * rows_ + row) * row_cells_ * width;
+    T* dst = y_ + begin * part_cells();
     const T* src = arguments_.rhs + (n0_ + sample) * g_.out_channels * all;
     const Index channel = group_ * g_.group_out() + begin;
+    const Index cell = (sample * rows_ + row) * row_cells_;
+    if (vectors == 0) {
+      for (Index c = 0; c < rest_; ++c) {
+        pack_channel(src, channel + c, first, cells, dst + c * part_cells() + cell);
+      }
+      return;
+    }
+    dst += cell * width;
     if (count < width) {
       std::fill_n(dst, cells * width, T(0));
     }
@@ -312,8 +422,19 @@ class OuterWeightGrad {
       kernels::pack_strided<T>(&rows, {0, width, 0, cells}, width, dst);
       return;
     }
-    for (Index cell = 0; cell < cells; ++cell) {
-      std::copy_n(src + cell * g_.out_channels, count, dst + cell * width);
+    for (Index i = 0; i < cells; ++i) {
+      std::copy_n(src + i * g_.out_channels, count, dst + i * width);
+    }
+  }
+
+  /// Cells of one channel of a sample, side by side.
+  void pack_channel(const T* sample, Index channel, Index first, Index cells, T* dst) const {
+    if (!last_) {
+      std::copy_n(sample + channel * g_.windows.out_cells() + first, cells, dst);
+      return;
+    }
+    for (Index i = 0; i < cells; ++i) {
+      dst[i] = sample[(first + i) * g_.out_channels + channel];
     }
   }
 
@@ -354,15 +475,19 @@ class OuterWeightGrad {
   }
 
   /// Adds the part to some sums.
-  void add_groups(const GroupRange& range, bool first, T* sums) const {
+  void add_groups(const GroupRange& range, bool first, const Sums& sums) const {
     const auto [begin, vectors] = range.panel;
+    if (vectors == 0) {
+      add_apart(range, first, sums);
+      return;
+    }
     const Index count = range.end - range.begin;
     const Index width = vectors * loops_.lanes;
     const Index most = loops_.most_places(vectors);
     const Index pieces = ceil_of(neighbours_, most);
     OuterTile<T> tile;
     tile.step = cell_step();
-    tile.y = y_ + begin * samples_ * rows_ * row_cells_;
+    tile.y = y_ + begin * part_cells();
     tile.vectors = vectors;
     tile.group_pitch = neighbours_ * width;
     for (Index chunk = 0; chunk < chunks_; ++chunk) {
@@ -381,20 +506,50 @@ class OuterWeightGrad {
             x[j] = x_[range.begin + g0 + j] + place;
           }
           tile.x = x;
-          tile.sums = sums + (g0 * neighbours_ + place) * width;
+          tile.sums = sums.first + (g0 * neighbours_ + place) * width;
           loops_.add_tile(tile);
         }
       }
     }
   }
 
-  void store(const GroupRange& range, const T* sums) const {
+  /// The same for the channels apart.
+  void add_apart(const GroupRange& range, bool first, const Sums& sums) const {
+    OuterRest<T> rest{.x = x_ + range.begin,
+                      .step = cell_step(),
+                      .y = y_ + range.panel.begin * part_cells(),
+                      .y_pitch = part_cells(),
+                      .channels = rest_,
+                      .groups = range.end - range.begin,
+                      .neighbours = neighbours_,
+                      .sums = sums.first,
+                      .sums_pitch = sums.pitch};
+    for (Index chunk = 0; chunk < chunks_; ++chunk) {
+      rest.run = run_ + chunk_[chunk];
+      rest.runs = chunk_[chunk + 1] - chunk_[chunk];
+      rest.accumulate = !first || chunk > 0;
+      last_ ? loops_.add_rest_places(rest) : loops_.add_rest_cells(rest);
+    }
+  }
+
+  void store(const GroupRange& range, const Sums& from) const {
     const auto [begin, vectors] = range.panel;
+    const T* sums = from.first;
     const Index width = vectors * loops_.lanes;
     const Index count = std::min(width, g_.group_out() - begin);
     const Index channel = group_ * g_.group_out() + begin;
     const Index first = range.begin * neighbours_;
     const Index end = range.end * neighbours_;
+    if (vectors == 0) {
+      for (Index c = 0; c < rest_; ++c) {
+        for (Index place = first; place < end; ++place) {
+          arguments_.out[last_ ? place * g_.out_channels + channel + c
+                               : (channel + c) * places() + place] =
+              sums[c * from.pitch + place - first];
+        }
+      }
+      return;
+    }
     if (!last_) {
       kernels::transpose(
           sums, width, end - first, count, arguments_.out + channel * places() + first, places());
@@ -417,9 +572,11 @@ class OuterWeightGrad {
   Index outer_taps_;  // taps of a plane whose numbers are not neighbours
   Index neighbours_;  // places of a group
   Index groups_;
-  Index width_;  // output channels, rounded up to vectors
+  Index rest_;   // output channels apart, the last ones
+  Index width_;  // the others, rounded up to vectors
   Index panel_vectors_;
   bool copies_ = false;
+  bool few_sums_ = false;
   Index most_rows_ = 1;
   Index most_samples_ = 1;
   Index pitch_[kMaxSpatialRank] = {};
@@ -441,67 +598,6 @@ class OuterWeightGrad {
 
 }  // namespace
 
-const char* outer_lacks(const ConvProblem& problem) {
-  const ConvGeometry& g = problem.geometry;
-  if (problem.direction != ConvDirection::weight_grad) {
-    return "a weight gradient only";
-  }
-  if (g.rank() == 0 || g.batch == 0 || g.group_in() == 0 || g.group_out() == 0 ||
-      g.windows.out_cells() == 0 || g.windows.taps() == 0) {
-    return "nothing to add";
-  }
-  return nullptr;
-}
-
-// Where others are faster: one thread, microseconds of this kernel and of the other in f32 on
-// AVX-512. Asks about one sample only, see sample_work.
-template <class T>
-const char* refuse_conv_outer(const ConvProblem& problem) {
-  if (const char* reason = outer_lacks(problem)) {
-    return reason;
-  }
-  const ConvGeometry& g = problem.geometry;
-  const Index lanes = outer_loops<T>().lanes;
-  const Index out = g.group_out();
-  const Index padded = round_up(out, lanes);
-  if (refuse_conv_direct<T>(problem) == nullptr) {
-    if (lanes == 1) {
-      return "no vectors: rows need no packing";
-    }
-    const Axes axes(g.windows);
-    // That kernel deals strided rows into phases, and transposes samples whose channels are last.
-    // Of 157 random problems of these two kinds outer is faster in 103, slower in 35.
-    if (g.layout == Layout::channels_last ? g.group_in() * out >= 8 : axes.column.stride > 1) {
-      return nullptr;
-    }
-    const Index width = axes.column.out;
-    const Index planes = g.group_in() * axes.outer_product(&WindowAxis::kernel);
-    // How much faster than that kernel this one is per lane that is used, in eighths. Few places
-    // hardly pay for packing y_bar, and many planes leave the cache there.
-    Index factor = outer_loops<T>().most_places(2) >= 12 ? 16 : 10;
-    factor = g.group_in() * g.windows.taps() <= 32 ? 9 : factor;
-    factor = planes > 16 ? 2 * factor : factor;
-    if (factor * out * round_up(width, lanes) <= 8 * padded * width) {
-      return "rows fill vectors better than output channels do";  // 16 -> 4 @128: 630, direct 290
-    }
-    return nullptr;
-  }
-  const bool blocks = blocking_pays<T>(g);
-  if ((blocks && g.windows.taps() > 1 && 8 * out < 7 * padded) ||
-      (g.layout == Layout::channels_last && out < 4 && g.group_in() >= 24)) {
-    // 64 -> 12 @32: 146, gemm 112. Channels last, fewer than 4 output channels: below 24 input
-    // channels outer is faster in 33 of 48 random problems, slower in 9.
-    return "a matrix product: output channels leave vectors empty";
-  }
-  const bool few = g.windows.taps() == 1 && g.group_in() <= 128 && out >= 4 * g.group_in();
-  if (g.layout == Layout::channels_first && few &&
-      (blocks ? out * g.windows.out_cells() > kLargeGradient : lanes < 16)) {
-    // 1x1 64 -> 256 @56: 850, gemm 760; in f64 8 -> 256 @28: 114, gemm 68.
-    return "a matrix product: too few places share what is packed of y_bar";
-  }
-  return nullptr;
-}
-
 template <class T>
 void run_conv_outer(const ConvProblem& problem, const ConvArguments<T>& arguments) {
   const ConvGeometry& g = problem.geometry;
@@ -519,12 +615,7 @@ void run_conv_outer(const ConvProblem& problem, const ConvArguments<T>& argument
   }
 }
 
-#define FENESTRA_INSTANTIATE_CONV_OUTER(T)                       \
-  template const char* refuse_conv_outer<T>(const ConvProblem&); \
-  template void run_conv_outer(const ConvProblem&, const ConvArguments<T>&)
-
-FENESTRA_INSTANTIATE_CONV_OUTER(float);
-FENESTRA_INSTANTIATE_CONV_OUTER(double);
-#undef FENESTRA_INSTANTIATE_CONV_OUTER
+template void run_conv_outer(const ConvProblem&, const ConvArguments<float>&);
+template void run_conv_outer(const ConvProblem&, const ConvArguments<double>&);
 
 }  // namespace fenestra::detail

@@ -32,7 +32,8 @@ TEST_P(ConvOuter, StaysWithinTheBoundOnRandomProblems) {
   }
 }
 
-// Parts by samples and by rows, of y_bar and of x; several chunks; x in place and copied; taps that
+// Parts by samples and by rows, of y_bar and of x, shared places or parts that are tasks, in more
+// rounds than one; several chunks; x in place and copied; taps that
 // are neighbours and taps that are not; more neighbours than a tile has; panels of one to four
 // vectors and what is left of them; groups.
 TEST_P(ConvOuter, StaysWithinTheBoundOnEveryPathOfTheLoops) {
@@ -54,6 +55,8 @@ TEST_P(ConvOuter, StaysWithinTheBoundOnEveryPathOfTheLoops) {
                               "x=1x3x6x9x17 w=20x3x3x3x3 padding=1 stride=2,1,2",
                               "x=1x2x4x3x5x14 w=9x2x2x3x2x3 padding=1 dilation=1,1,2,1",
                               "x=1x8x3x3 w=16x8x5x5 padding=3",
+                              "x=40x1x70x70 w=3x1x2x2 padding=1",
+                              "x=3x70x70x3 w=7x3x3x16 stride=2 padding=3 layout=channels_last",
                               "x=2x9x8x7 w=3x3x7x33 padding=1 layout=channels_last",
                               "x=2x20x21x3 w=5x7x3x18 stride=2 padding=3 layout=channels_last",
                               "x=2x12x13x5 w=3x3x5x14 dilation=2,3 padding=1 layout=channels_last",
@@ -93,6 +96,8 @@ TEST_P(ConvOuter, GivesTheSameBitsOnAnyNumberOfThreads) {
                               "x=5x3x70x70 w=20x3x5x5 padding=2 stride=2",
                               "x=2x64x14x14 w=130x64x1x1",
                               "x=3x128x9x9 w=128x8x3x3 padding=1 groups=16",
+                              "x=9x3x70x70 w=16x3x3x3 padding=1",
+                              "x=3x64x64x17 w=3x3x17x17 padding=1 layout=channels_last",
                               "x=3x20x21x40 w=3x3x40x50 padding=1 layout=channels_last",
                               "x=3x20x21x6 w=3x3x6x50 padding=1 layout=channels_last"}) {
     const ConvProblem p{ConvDirection::weight_grad, Conv::parse(problem)};

@@ -33,6 +33,25 @@ struct OuterTile {
   bool accumulate = false;
 };
 
+/// Few output channels that fill no vector of their own: sums[channel][place] (+)= the same sums,
+/// with vectors along places or along cells.
+template <class T>
+struct OuterRest {
+  const T* const* x = nullptr;  ///< groups pointers
+  const OuterRun* run = nullptr;
+  Index runs = 0;
+  Index step = 1;
+  const T* y = nullptr;  ///< [channel][cell]
+  Index y_pitch = 0;     ///< from channel to channel
+  Index channels = 1;    ///< at most kOuterRest
+  Index groups = 1;
+  Index neighbours = 1;
+  T* sums = nullptr;  ///< places of a channel side by side
+  Index sums_pitch = 0;
+  bool accumulate = false;
+};
+inline constexpr Index kOuterRest = 4;
+
 /// The loops for one instruction set.
 template <class T>
 struct OuterLoops {
@@ -40,6 +59,11 @@ struct OuterLoops {
   /// Places (groups times neighbours) that a tile of so many vectors may have, 1, 2 or 4.
   Index (*most_places)(Index vectors);
   void (*add_tile)(const OuterTile<T>&);
+  /// Vectors along neighbouring places, and along cells that lie side by side: of step 1.
+  void (*add_rest_places)(const OuterRest<T>&);
+  void (*add_rest_cells)(const OuterRest<T>&);
+  /// out (+)= parts[0] + parts[pitch] + ... one after the other, `size` numbers: whole vectors.
+  void (*add_sums)(const T* parts, Index pitch, Index count, bool accumulate, Index size, T* out);
 };
 
 /// Those of the best instruction set of this machine.
