@@ -30,9 +30,9 @@ HWY_INLINE V divide([[maybe_unused]] D d, V v, V by, [[maybe_unused]] V reciproc
 #if HWY_NATIVE_FMA
   const V quotient = hn::Mul(v, reciprocal);
   const V rest = hn::NegMulAdd(quotient, by, v);
-  // An ordered comparison: false for NaN.
-  return hn::IfThenElse(
-      hn::Ne(rest, hn::Zero(d)), hn::MulAdd(rest, reciprocal, quotient), quotient);
+  // Not a comparison for inequality, which holds for NaN on some vectors and not on others.
+  const auto corrects = hn::Gt(hn::Abs(rest), hn::Zero(d));
+  return hn::IfThenElse(corrects, hn::MulAdd(rest, reciprocal, quotient), quotient);
 #else
   return hn::Div(v, by);
 #endif
