@@ -101,7 +101,7 @@ inline std::vector<std::string> tails(Index width) {
 }
 
 /// Problems with short rows: planes that are cut into blocks, that are taken together with a last
-/// group that is not full, and of other ranks.
+/// group that is not full, and of other ranks. Channels last, rows that are cut.
 inline std::vector<std::string> planes() {
   return {"x=2x2x300x30 kernel=3 stride=2 padding=1",
           "x=1x2x301x29 kernel=2,3 stride=1,2 padding=1,0",
@@ -113,7 +113,10 @@ inline std::vector<std::string> planes() {
           "x=1x3x20x21x22 kernel=2",
           "x=1x2x9x40x17 kernel=3 stride=2,2,1 padding=1",
           "x=1x2x5x6x7x8 kernel=2 stride=1,2,2,2 padding=1,0,1,0",
-          "x=1x300x19 kernel=3 stride=2 padding=1 batched=true"};
+          "x=1x300x19 kernel=3 stride=2 padding=1 batched=true",
+          "x=2x5x70x67 kernel=3 stride=1 padding=1 layout=channels_last",
+          "x=1x4x150x40 kernel=2,5 stride=1,2 padding=1,3 dilation=1,2 layout=channels_last",
+          "x=1x3x4x60x41 kernel=2,3,3 stride=1,2,3 padding=1 layout=channels_last"};
 }
 
 /// NaN and infinities in every place of a row, one at a time: f(text, place, special).

@@ -8,6 +8,7 @@ set(operator_sources
     kernels/rows_max.cpp
     kernels/rows_smooth.cpp
     kernels/rows_sum.cpp
+    kernels/sweep_sum.cpp
     kernels/whole.cpp)
 set(operator_tests max/kernels_test.cpp avg/kernels_test.cpp smooth_max/kernels_test.cpp
                    lp/kernels_test.cpp)

@@ -109,6 +109,46 @@ TYPED_TEST(AvgPoolKernels, StayWithinTheBoundWherePlanesAreCutOrTakenTogether) {
   }
 }
 
+// A window of one number and zeros has an exact sum, so every kernel must give the quotient itself.
+TYPED_TEST(AvgPoolKernels, DivideAsADivisionDoes) {
+  using T = TypeParam;
+  constexpr Index kMost = (Index{1} << std::numeric_limits<T>::digits) - 1;
+  Random random(27);
+  for (const Index size : {3, 5, 6, 7, 10, 11, 49, 100}) {
+    for (const char* layout : {"channels_first", "channels_last"}) {
+      const bool last = std::string(layout) == "channels_last";
+      const std::string cells = std::to_string(size) + "x7";
+      const AvgPoolGeometry g =
+          AvgPool::parse((last ? "x=1x" + cells + "x40" : "x=1x40x" + cells) +
+                         " kernel=" + std::to_string(size) + ",1 layout=" + layout);
+      Tensor<T> x(g.pool.x_shape());
+      std::vector<T> expected(static_cast<std::size_t>(*g.pool.y_shape().elements()));
+      for (Index channel = 0; channel < 40; ++channel) {
+        for (Index column = 0; column < 7; ++column) {
+          const T number = column == 0 && channel == 0
+                               ? std::numeric_limits<T>::infinity()
+                               : std::ldexp(static_cast<T>(random.between(-kMost, kMost)),
+                                            static_cast<int>(random.between(-60, 60)));
+          const Index row = random.between(0, size - 1);
+          x.mutable_data()[last ? (row * 7 + column) * 40 + channel
+                                : (channel * size + row) * 7 + column] = number;
+          expected[static_cast<std::size_t>(last ? column * 40 + channel : channel * 7 + column)] =
+              number / static_cast<T>(size);
+        }
+      }
+      at_every_target([&] {
+        for (const auto& candidate : pool_candidates<T, AverageReduction>()) {
+          const PoolProblem<AverageReduction> down{PoolDirection::forward, g};
+          if (candidate.can_run(down)) {
+            EXPECT_TRUE(run(candidate, down, x) == expected)
+                << candidate.name << " by " << size << ", " << layout;
+          }
+        }
+      });
+    }
+  }
+}
+
 TYPED_TEST(AvgPoolKernels, StayWithinTheBoundWhereNoWindowOfARowSeesACell) {
   Random random(26);
   const AvgPoolGeometry g = AvgPool::parse(

@@ -99,6 +99,8 @@ void run_channels_on(const CallOf<MaxReduction, AverageReduction, LpReduction>& 
 void run_generic_on(const CallOf<MaxReduction, AverageReduction, LpReduction>& call,
                     Index begin,
                     Index end);
+/// Destination rows [begin, end) of all planes, channels last.
+void run_sweep_on(const CallOf<AverageReduction, LpReduction>& call, Index begin, Index end);
 /// Groups [begin, end) of planes stored by phase.
 void run_planes_on(const CallOf<MaxReduction>& call, Index begin, Index end);
 void run_planes_on(const CallOf<AverageReduction>& call, Index begin, Index end);

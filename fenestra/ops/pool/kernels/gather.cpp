@@ -18,16 +18,17 @@ void run_gather(const PoolProblem<MaxReduction>& problem, const PoolArguments<T>
     slides = slides && plan.windows[axis].rule != ExtentRule::adaptive;
   }
   if (!slides) {
-    const auto visit = [&](const Entry* entries, Index, Index plane, Index end, Index at) {
-      for (; plane < end; ++plane) {
-        const T* x = args.in + plane * plan.source_plane_size();
-        for (Index i = 0; i < plan.inner; ++i) {
-          const Index o = plane * plan.dest_plane_size() + at + i;
-          const WinnerTap tap = args.winners_in[o];
-          args.out[o] = tap == kNoWinner ? T(0) : x[entries[tap].offset + i];
-        }
-      }
-    };
+    const auto visit =
+        [&](const Entry* entries, Index, Index plane, Index end, Index at, Moved moved) {
+          for (; plane < end; ++plane) {
+            const T* x = args.in + plane * plan.source_plane_size() + moved.numbers;
+            for (Index i = 0; i < plan.inner; ++i) {
+              const Index o = plane * plan.dest_plane_size() + at + i;
+              const WinnerTap tap = args.winners_in[o];
+              args.out[o] = tap == kNoWinner ? T(0) : x[entries[tap].offset + i];
+            }
+          }
+        };
     parallel_for(ceil_div(plan.planes, kGenericPlanes) * plan.dest_rows(),
                  1,
                  [&](Index b, Index e) { run_positions(plan, kGenericPlanes, b, e, visit); });

@@ -8,29 +8,13 @@
 #define HWY_TARGET_INCLUDE "fenestra/ops/pool/kernels/planes_average.cpp"
 #include <hwy/foreach_target.h>
 //
+#include <fenestra/ops/pool/kernels/division-inl.hpp>
 #include <fenestra/ops/pool/kernels/planes-inl.hpp>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace fenestra::pooling {
 namespace HWY_NAMESPACE {
-
-/// Divides by a number of cells. By a power of two it multiplies, which rounds the same.
-template <class T>
-class Division {
- public:
-  explicit HWY_INLINE Division(Index divisor)
-      : multiplies_(divisor > 0 && (divisor & (divisor - 1)) == 0),
-        by_(hn::Set(Wide<T>(),
-                    multiplies_ ? T(1) / static_cast<T>(divisor) : static_cast<T>(divisor))) {}
-  HWY_INLINE hn::Vec<Wide<T>> operator()(hn::Vec<Wide<T>> v) const {
-    return multiplies_ ? hn::Mul(v, by_) : hn::Div(v, by_);
-  }
-
- private:
-  bool multiplies_;
-  hn::Vec<Wide<T>> by_;
-};
 
 /// The sum of runs at several distances. kCount 0: as many as there are.
 template <class T, int kCount>

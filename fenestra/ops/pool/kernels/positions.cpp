@@ -25,9 +25,10 @@ HWY_INLINE bool max_position(
     D d, const T* x, const Entry* entries, Index count, T* y, WinnerTap* winners) {
   hn::Vec<D> best[kVectors];
   hn::Vec<D> id[kVectors];
-  auto sum = hn::Zero(d);
+  hn::Vec<D> sum[kVectors];  // one chain of additions for each
   FENESTRA_UNROLL
   for (int v = 0; v < kVectors; ++v) {
+    sum[v] = hn::Zero(d);
     best[v] = hn::Zero(d);
     id[v] = hn::Set(d, T(kNoWinner));
   }
@@ -38,7 +39,7 @@ HWY_INLINE bool max_position(
     FENESTRA_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const auto candidate = real ? hn::LoadU(d, from + v * lanes(d)) : hn::Zero(d);
-      sum = hn::Add(sum, candidate);
+      sum[v] = hn::Add(sum[v], candidate);
       if (e == 0) {
         best[v] = candidate;
         id[v] = tap;
@@ -56,7 +57,11 @@ HWY_INLINE bool max_position(
       store_winners(d, id[v], winners + v * lanes(d), lanes(d));
     }
   }
-  return hn::AllFalse(d, hn::IsNaN(sum));
+  FENESTRA_UNROLL
+  for (int v = 1; v < kVectors; ++v) {
+    sum[0] = hn::Add(sum[0], sum[v]);
+  }
+  return hn::AllFalse(d, hn::IsNaN(sum[0]));
 }
 
 template <int kVectors, class D, class T>
@@ -89,7 +94,11 @@ struct MaxPositions {
   const Call<T, MaxReduction>& call;
 
   template <int kVectors>
-  HWY_INLINE void run(const Entry* entries, Index count, Index source, Index dest) const {
+  HWY_INLINE void run(const Entry* entries,
+                      Index count,
+                      Index source,
+                      Index dest,
+                      [[maybe_unused]] Moved moved) const {
     const D d;
     const PoolArguments<T>& args = call.args;
     if (call.plan.to_cells) {
@@ -104,8 +113,13 @@ struct MaxPositions {
           d, args.in + source, entries, count, args.out + dest, winners);
     }
   }
-  void operator()(const Entry* entries, Index count, Index plane, Index end_plane, Index at) const {
-    for_position(D(), call.plan, plane, end_plane, at, *this, entries, count);
+  void operator()(const Entry* entries,
+                  Index count,
+                  Index plane,
+                  Index end_plane,
+                  Index at,
+                  Moved moved) const {
+    for_position(D(), call.plan, plane, end_plane, at, moved, *this, entries, count);
   }
 };
 
@@ -119,7 +133,11 @@ struct SumPositions {
   Finish& finish;
 
   template <int kVectors>
-  HWY_INLINE void run(const Entry* entries, Index count, Index source, Index dest) const {
+  HWY_INLINE void run(const Entry* entries,
+                      Index count,
+                      Index source,
+                      Index dest,
+                      [[maybe_unused]] Moved moved) const {
     const D d;
     hn::Vec<D> sum[kVectors];
     FENESTRA_UNROLL
@@ -139,11 +157,16 @@ struct SumPositions {
       hn::StoreU(result, d, y + dest + v * lanes(d));
     }
   }
-  void operator()(const Entry* entries, Index count, Index plane, Index end_plane, Index at) const {
+  void operator()(const Entry* entries,
+                  Index count,
+                  Index plane,
+                  Index end_plane,
+                  Index at,
+                  Moved moved) const {
     const Index position = at / plan.inner;
     const Index columns = plan.dest(plan.outer_axes());
     finish.position(position / columns, position % columns);
-    for_position(D(), plan, plane, end_plane, at, *this, entries, count);
+    for_position(D(), plan, plane, end_plane, at, moved, *this, entries, count);
   }
 };
 
@@ -153,7 +176,11 @@ struct SharePositions {
   const Call<T, AverageReduction>& call;
 
   template <int kVectors>
-  HWY_INLINE void run(const Entry* entries, Index count, Index source, Index dest) const {
+  HWY_INLINE void run(const Entry* entries,
+                      Index count,
+                      Index source,
+                      Index dest,
+                      [[maybe_unused]] Moved moved) const {
     const D d;
     const Divisors& divisors = call.divisors;
     hn::Vec<D> sum[kVectors];
@@ -165,25 +192,29 @@ struct SharePositions {
       const T* from = call.args.in + source + entries[e].offset;
       const auto divisor = hn::Set(
           d,
-          divisors.uniform != 0 ? T(1)
-                                : static_cast<T>(divisors.of_row(call.plan, entries[e].row) *
-                                                 divisors.of_column(call.plan, entries[e].column)));
+          divisors.uniform != 0
+              ? T(1)
+              : static_cast<T>(divisors.of_row(call.plan, entries[e].row) *
+                               divisors.of_column(call.plan, entries[e].column + moved.columns)));
       FENESTRA_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         const auto y_bar = hn::LoadU(d, from + v * lanes(d));
         sum[v] = hn::Add(sum[v], divisors.uniform != 0 ? y_bar : hn::Div(y_bar, divisor));
       }
     }
-    const auto all = hn::Set(d, static_cast<T>(divisors.uniform));
+    const Division<T> divide(divisors.uniform != 0 ? divisors.uniform : 1);
     FENESTRA_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      hn::StoreU(divisors.uniform != 0 ? hn::Div(sum[v], all) : sum[v],
-                 d,
-                 call.args.out + dest + v * lanes(d));
+      hn::StoreU(divide(sum[v]), d, call.args.out + dest + v * lanes(d));
     }
   }
-  void operator()(const Entry* entries, Index count, Index plane, Index end_plane, Index at) const {
-    for_position(D(), call.plan, plane, end_plane, at, *this, entries, count);
+  void operator()(const Entry* entries,
+                  Index count,
+                  Index plane,
+                  Index end_plane,
+                  Index at,
+                  Moved moved) const {
+    for_position(D(), call.plan, plane, end_plane, at, moved, *this, entries, count);
   }
 };
 

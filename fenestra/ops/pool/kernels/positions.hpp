@@ -7,6 +7,7 @@
 #include <fenestra/ops/pool/kernels/links.hpp>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace fenestra::pooling {
 
@@ -18,6 +19,13 @@ struct Entry {
   Index column = 0;
 };
 
+/// How far the sources of a position lie behind those that are listed: windows beside each other
+/// have the same list, a stride apart, as have cells that are a stride apart.
+struct Moved {
+  Index columns = 0;
+  Index numbers = 0;
+};
+
 /// Planes per visit of a position where lanes are single: enough to pay for the list of its taps.
 inline constexpr Index kGenericPlanes = 16;
 /// Channels below which a list of taps per position costs more than it saves over rows.
@@ -25,7 +33,8 @@ inline constexpr Index kFewChannels = 32;
 
 /// Visits destination rows [begin, end) of all planes (row i % dest_rows() of plane block
 /// i / dest_rows()), position by position:
-///   f(const Entry*, Index count, first plane, last plane, offset of the position in the plane)
+///   f(const Entry*, Index count, first plane, last plane, offset of the position in the plane,
+///     Moved)
 /// No tables, no copies: for geometries without regular rows, and for many numbers per cell.
 template <class F>
 void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index end, const F& f) {
@@ -41,17 +50,28 @@ void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index 
   // The links of all columns are kept while they fit half of an L2 cache, else made as they come.
   constexpr Index kKept = 8192;
   const bool kept = columns <= kKept / std::max<Index>(most_columns, 1);
+  // Lists of entries are made once for all columns that have the same, one for each class of them.
+  constexpr Index kMostClasses = 4;
+  const WindowAxis& a = plan.last();
+  const bool regular = a.rule != ExtentRule::adaptive;
+  const Index period = plan.to_cells && regular ? a.stride : 1;
+  const Index classes = kept && period <= kMostClasses ? period : 1;
+  const Index step = plan.to_cells || !regular ? 1 : a.stride;
+  Index listed[kMostClasses] = {};
+  Moved moved[kMostClasses] = {};
   RowLink* links = nullptr;
   RowLink* spare = nullptr;
   Entry* entries = nullptr;
   ColumnLink* column_links = nullptr;
   Index* counts = nullptr;
+  std::uint8_t* repeats = nullptr;
   const auto carve = [&](Carver carver) {
     links = carver.take<RowLink>(most_rows);
     spare = carver.take<RowLink>(most_rows);
-    entries = carver.take<Entry>(most_rows * most_columns);
+    entries = carver.take<Entry>(most_rows * most_columns * classes);
     column_links = carver.take<ColumnLink>(most_columns * (kept ? columns : 1));
     counts = carver.take<Index>(kept ? columns : 1);
+    repeats = carver.take<std::uint8_t>(kept ? columns : 1);
     return carver.used();
   };
   carve(Carver(kernels::scratch_bytes(kernels::scratch_caller, carve(Carver()))));
@@ -67,9 +87,44 @@ void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index 
                   });
     counts[at] = count;
   };
+  // Whether a column has the links of the one a period before it, moved by a step.
+  const auto is_repeated = [&](Index column) {
+    if (period > kMostClasses || column < period || counts[column] != counts[column - period]) {
+      return false;
+    }
+    const ColumnLink* now = column_links + column * most_columns;
+    const ColumnLink* before = now - period * most_columns;
+    for (Index k = 0; k < counts[column]; ++k) {
+      if (before[k].source < 0 || now[k].source != before[k].source + step ||
+          now[k].tap != before[k].tap || now[k].taps != before[k].taps) {
+        return false;
+      }
+    }
+    return true;
+  };
   for (Index column = 0; kept && column < columns; ++column) {
     link_column(column, column);
+    repeats[column] = is_repeated(column) ? 1 : 0;
   }
+  const auto list_entries = [&](const RowLink* rows,
+                                Index row_count,
+                                const ColumnLink* of_column,
+                                Index column_count,
+                                Entry* to) {
+    Index count = 0;
+    for (Index l = 0; l < row_count; ++l) {
+      for (Index k = 0; k < column_count; ++k) {
+        const RowLink& link = rows[l];
+        const ColumnLink& c = of_column[k];
+        const bool padding = link.source < 0 || c.source < 0;
+        to[count++] = {padding ? -1 : (link.source * plan.source(last) + c.source) * plan.inner,
+                       link.tap * c.taps + c.tap,
+                       link.source,
+                       c.source};
+      }
+    }
+    return count;
+  };
   for (Index i = begin; i < end; ++i) {
     const Index row = i % plan.dest_rows();
     const Index first_plane = i / plan.dest_rows() * planes_per_block;
@@ -80,21 +135,22 @@ void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index 
       if (!kept) {
         link_column(column, 0);
       }
-      const ColumnLink* of_column = column_links + at * most_columns;
-      Index count = 0;
-      for (Index l = 0; l < link_count; ++l) {
-        const RowLink& link = links[l];
-        for (Index k = 0; k < counts[at]; ++k) {
-          const ColumnLink& c = of_column[k];
-          const bool padding = link.source < 0 || c.source < 0;
-          entries[count++] = {
-              padding ? -1 : (link.source * plan.source(last) + c.source) * plan.inner,
-              link.tap * c.taps + c.tap,
-              link.source,
-              c.source};
-        }
+      const Index column_class = column % classes;
+      Entry* of_class = entries + column_class * most_rows * most_columns;
+      Moved& by = moved[column_class];
+      if (kept && repeats[column] != 0) {
+        by = {by.columns + step, by.numbers + step * plan.inner};
+      } else {
+        by = {};
+        listed[column_class] =
+            list_entries(links, link_count, column_links + at * most_columns, counts[at], of_class);
       }
-      f(entries, count, first_plane, end_plane, (row * columns + column) * plan.inner);
+      f(of_class,
+        listed[column_class],
+        first_plane,
+        end_plane,
+        (row * columns + column) * plan.inner,
+        by);
     }
   }
 }

@@ -306,14 +306,13 @@ class AvgSpread {
   HWY_INLINE void combine(Index rows, Index n, T* x_bar) const {
     const Wide<T> d;
     const T* const* from = rows_;
-    const auto divisor = hn::Set(d, static_cast<T>(call_.divisors.uniform));
-    const bool divides = uniform_ && call_.divisors.uniform != 1;
+    const Division<T> divide(uniform_ ? call_.divisors.uniform : 1);
     for_padded(d, n, [&](Index i, Index part) HWY_ATTR {
       auto sum = hn::LoadU(d, from[0] + i);
       for (Index l = 1; l < (kRows > 0 ? kRows : rows); ++l) {
         sum = hn::Add(sum, hn::LoadU(d, from[l] + i));
       }
-      store_part(d, divides ? hn::Div(sum, divisor) : sum, x_bar + i, part);
+      store_part(d, divide(sum), x_bar + i, part);
     });
   }
 

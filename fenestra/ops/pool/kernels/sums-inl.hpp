@@ -9,6 +9,7 @@
 #endif
 
 #include <fenestra/ops/pool/kernels/call.hpp>
+#include <fenestra/ops/pool/kernels/division-inl.hpp>
 #include <fenestra/ops/pool/kernels/vectors-inl.hpp>
 
 #include <hwy/highway.h>
@@ -31,7 +32,9 @@ template <class T>
 class Divide {
  public:
   explicit Divide(const Call<T, AverageReduction>& call)
-      : call_(&call), divisor_(static_cast<T>(call.divisors.uniform)) {}
+      : call_(&call),
+        divide_(is_uniform() ? call.divisors.uniform : 1),
+        divisor_(static_cast<T>(call.divisors.uniform)) {}
 
   void carve(Carver& carver, Index columns) {
     table_ = is_uniform() ? nullptr : carver.take<T>(columns * call_->plan.inner + kSlack);
@@ -62,6 +65,9 @@ class Divide {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V sum, Index i) const {
     const auto divisor = hn::Set(d, divisor_);
+    if (is_uniform()) {
+      return divide_(sum);
+    }
     return table_ == nullptr ? hn::Div(sum, divisor)
                              : hn::Div(sum, hn::Mul(divisor, hn::LoadU(d, table_ + i)));
   }
@@ -70,6 +76,7 @@ class Divide {
   bool is_uniform() const { return call_->divisors.uniform != 0; }
 
   const Call<T, AverageReduction>* call_;
+  Division<T> divide_;  ///< by the divisor of all windows
   T divisor_;
   T* table_ = nullptr;
 };

@@ -76,31 +76,32 @@ HWY_INLINE void fill(T* to, Index count, T value) {
   }
 }
 
-/// Runs visitor.run<kVectors>(entries, count, source, dest) over the numbers of one position of
-/// planes [plane, end_plane): four vectors at a time, so that the list of taps is read less often;
-/// the last vector overlaps the one before it.
+/// Runs visitor.run<kVectors>(entries, count, source, dest, moved) over the numbers of one position
+/// of planes [plane, end_plane): four vectors at a time, so that the list of taps is read less
+/// often; the last vector overlaps the one before it.
 template <class D, class Visitor>
 HWY_INLINE void for_position(D d,
                              const Plan& plan,
                              Index plane,
                              Index end_plane,
                              Index at,
+                             Moved moved,
                              const Visitor& visitor,
                              const Entry* entries,
                              Index count) {
   for (; plane < end_plane; ++plane) {
-    const Index source = plane * plan.source_plane_size();
+    const Index source = plane * plan.source_plane_size() + moved.numbers;
     const Index dest = plane * plan.dest_plane_size() + at;
     Index i = 0;
     for (; i + 4 * lanes(d) <= plan.inner; i += 4 * lanes(d)) {
-      visitor.template run<4>(entries, count, source + i, dest + i);
+      visitor.template run<4>(entries, count, source + i, dest + i, moved);
     }
     for (; i + lanes(d) <= plan.inner; i += lanes(d)) {
-      visitor.template run<1>(entries, count, source + i, dest + i);
+      visitor.template run<1>(entries, count, source + i, dest + i, moved);
     }
     if (i < plan.inner) {
       i = plan.inner - lanes(d);
-      visitor.template run<1>(entries, count, source + i, dest + i);
+      visitor.template run<1>(entries, count, source + i, dest + i, moved);
     }
   }
 }
