@@ -17,8 +17,8 @@ const char* refuse_conv_outer(const ConvProblem& problem);
 /// KiB, or what one row of windows along the first axis sees), three numbers per row of them, a
 /// pointer per row of taps and, where there are several parts, once a group's weight gradient. Of
 /// every thread: the sums of a task, a panel of 256 places or of one row of taps. Where a weight
-/// gradient of at most 48 KiB is shared out by parts, every thread has the part, and the calling one
-/// 33 such gradients.
+/// gradient of at most 48 KiB is shared out by parts, every thread has the part, and the calling
+/// one 33 such gradients.
 template <class T>
 void run_conv_outer(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
