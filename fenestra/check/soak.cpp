@@ -68,7 +68,7 @@ bool add(SoakReport& report,
   return false;
 }
 
-/// Calls visit(problem), which says whether to go on, for problem after problem until a limit.
+/// Calls visit(problem) for problem after problem until a limit, or until it or `progress` says no.
 template <class Next, class Visit>
 SoakReport run(const SoakLimits& limits, const SoakProgress& progress, Next&& next, Visit&& visit) {
   SoakReport report;
@@ -77,10 +77,7 @@ SoakReport run(const SoakLimits& limits, const SoakProgress& progress, Next&& ne
          (!limits.seconds || watch.seconds() < *limits.seconds)) {
     const SoakProblem problem = next();
     report.seconds = watch.seconds();
-    if (progress) {
-      progress(problem, report);
-    }
-    if (!visit(problem, report)) {
+    if ((progress && !progress(problem, report)) || !visit(problem, report)) {
       break;
     }
   }

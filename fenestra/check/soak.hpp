@@ -74,10 +74,10 @@ struct SoakLimits {
   std::optional<double> seconds;
 };
 
-/// Called before each problem.
-using SoakProgress = std::function<void(const SoakProblem&, const SoakReport&)>;
+/// Called before each problem; says whether to go on.
+using SoakProgress = std::function<bool(const SoakProblem&, const SoakReport&)>;
 
-/// The law on integers, until a limit is reached or the law is broken.
+/// The law on integers, until a limit is reached, nobody wants to go on, or the law is broken.
 SoakReport soak_integers(std::uint64_t seed,
                          const SoakLimits& limits,
                          const SoakProgress& progress);

@@ -2,6 +2,7 @@
 // problem after problem. The laws and the problems are check/soak.hpp's; this file reports.
 #include <fenestra/check/soak.hpp>
 #include <fenestra/cli/command.hpp>
+#include <fenestra/cli/interrupt.hpp>
 #include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
 
@@ -171,6 +172,7 @@ ExitCode run_soak(const CheckOptions& options, Soak soak, OneProblem one) {
     limits.problems = options.cases.value_or(kDefaultProblems);
   }
   SoakReport report;
+  const InterruptWatch listens;
   {
     ProgressLine progress;
     report = soak(options.seed, limits, [&](const SoakProblem& problem, const SoakReport& so_far) {
@@ -182,9 +184,12 @@ ExitCode run_soak(const CheckOptions& options, Soak soak, OneProblem one) {
                              .part = -1,
                              .details = ""};
       });
+      return !interrupted();
     });
   }
-  return report_soak(report, options);
+  // What held so far is said all the same: it may have taken hours.
+  const ExitCode code = report_soak(report, options);
+  return code == fine && interrupted() ? was_interrupted : code;
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <fenestra/io/safetensors.hpp>
 #include <fenestra/kernels/isa.hpp>
 
-#include <atomic>
 #include <cmath>
 #include <iostream>
 #include <system_error>
@@ -26,9 +25,6 @@ namespace fs = std::filesystem;
 const std::string kHistoryKey = "train.history";
 
 std::string settings_key(std::string_view command) { return std::string(command) + ".settings"; }
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 
 Json history_json(const std::vector<EpochRow>& history) {
   const auto number = [](double value) {
@@ -160,19 +156,6 @@ void refuse_change(const std::string& option,
                   "\n  fix: leave it as it was, or start another run elsewhere (--output)");
 }
 
-InterruptWatch::InterruptWatch() {
-  interrupted = false;
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, &interrupt_before_);
-  sigaction(SIGTERM, &action, &terminate_before_);
-}
-InterruptWatch::~InterruptWatch() {
-  sigaction(SIGINT, &interrupt_before_, nullptr);
-  sigaction(SIGTERM, &terminate_before_, nullptr);
-}
-
 TrainingRun::TrainingRun(TrainingPlan plan, nn::Layer<float> model)
     : plan_(std::move(plan)),
       trainer_(std::move(model), plan_.trainer),
@@ -249,7 +232,7 @@ bool TrainingRun::fit() {
                            plan_.epochs,
                            {.validation = &held_out_,
                             .patience = plan_.patience,
-                            .stop = &interrupted,
+                            .stop = &interrupted(),
                             .on_step = on_step,
                             .on_epoch = on_epoch});
   }
@@ -261,7 +244,7 @@ bool TrainingRun::fit() {
                     ", or --clip 1; the last checkpoint is " + plan_.files.checkpoint.string());
   }
   // Several ranks were stopped together or not at all.
-  const bool is_told = interrupted && plan_.trainer.communicator == nullptr;
+  const bool is_told = interrupted() && plan_.trainer.communicator == nullptr;
   if (!is_told && result_.end != nn::FitEnd::stopped) {
     return true;
   }
@@ -296,7 +279,7 @@ ExitCode TrainingRun::follow() {
                            plan_.epochs,
                            {.validation = &held_out_,
                             .patience = plan_.patience,
-                            .stop = &interrupted,
+                            .stop = &interrupted(),
                             .on_step = on_step,
                             .on_epoch = [&](const nn::EpochResult&) { save(); }});
   }

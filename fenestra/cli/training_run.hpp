@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/cli/command.hpp>
+#include <fenestra/cli/interrupt.hpp>
 #include <fenestra/cli/report.hpp>
 #include <fenestra/cli/train_watch.hpp>
 #include <fenestra/nn/data/loader.hpp>
@@ -10,7 +11,6 @@
 #include <fenestra/nn/model_file.hpp>
 #include <fenestra/nn/trainer.hpp>
 
-#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -75,20 +75,6 @@ struct TrainingPlan {
   bool has_tiles() const { return trainer.tile.rank() > 0; }
   /// Held-out samples at a time. Those that are trained in tiles are large.
   Index held_batch() const { return has_tiles() ? batch : 64; }
-};
-
-/// The first interrupt is answered after the step; the second one ends the program, as if nobody
-/// had listened.
-class InterruptWatch {
- public:
-  InterruptWatch();
-  ~InterruptWatch();
-  InterruptWatch(const InterruptWatch&) = delete;
-  InterruptWatch& operator=(const InterruptWatch&) = delete;
-
- private:
-  struct sigaction interrupt_before_ = {};
-  struct sigaction terminate_before_ = {};
 };
 
 class TrainingRun {

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -25,6 +26,7 @@ from terminal import run_in_terminal
 TOOL, BROKEN = sys.argv[1:3]
 
 FINE, LAW_BROKEN, USAGE, BAD_INPUT = range(4)
+INTERRUPTED = 130
 CONV = "x=8x3x32x32 w=16x3x3x3 stride=2 padding=1"
 
 
@@ -551,6 +553,20 @@ class Check(ToolTest):
         report = self.read_json("check", "kernels", "--minutes", "0.02", "--seed", "4")
         self.assertGreaterEqual(report["seconds"], 1.2)
         self.assertGreater(report["problems"], 1)
+
+    def test_an_interrupted_soak_reports_what_it_did(self):
+        process = subprocess.Popen([TOOL, "check", "kernels", "--minutes", "10", "--json"],
+                                   stdout=subprocess.PIPE, text=True)
+        caught = 0
+        while not caught >> (signal.SIGINT - 1) & 1:  # it listens by now
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+            with open(f"/proc/{process.pid}/status") as status:
+                caught = int(re.search(r"(?m)^SigCgt:\s+(\w+)$", status.read())[1], 16)
+        process.send_signal(signal.SIGINT)
+        report = json.loads(process.communicate(timeout=120)[0])
+        self.assertEqual(process.returncode, INTERRUPTED)
+        self.assertTrue(report["passed"])
 
     def test_one_problem_of_kernels_takes_every_candidate(self):
         problem = "conv x=1x1x8x8 w=1x1x5x5 stride=2 padding=2"
