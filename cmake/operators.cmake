@@ -48,7 +48,7 @@ set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_D
                                                                "${operators_file}")
 file(STRINGS "${operators_file}" lines)
 foreach(line IN LISTS lines)
-  string(REGEX REPLACE "#.*" "" operator "${line}")
+  string(REGEX REPLACE "[#:].*" "" operator "${line}")  # uses are for scripts/check_layers
   string(STRIP "${operator}" operator)
   if(operator STREQUAL "")
     continue()
