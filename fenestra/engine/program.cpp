@@ -258,7 +258,7 @@ Program<T>::Program(const graph::Graph& graph, const CompileOptions& options) {
 template <class T>
 const graph::Plan& Program<T>::plan(ProgramForm form) const {
   if (!has(form)) {
-    throw Error(ErrorCode::unknown_operator,
+    throw Error(ErrorCode::not_compiled,
                 "program: " + form_name(form) + " was not compiled\n  fix: " +
                     spelled_option(form_name(form), true) + " in CompileOptions");
   }
