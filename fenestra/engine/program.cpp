@@ -7,6 +7,7 @@
 #include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/chain.hpp>
 #include <fenestra/graph/epilogue.hpp>
+#include <fenestra/graph/explain.hpp>
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>

@@ -1,6 +1,7 @@
 // Programs: what they compute, that running them allocates nothing, threads, errors, training
 // steps.
 #include <fenestra/engine/transforms.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/optimiser.hpp>
