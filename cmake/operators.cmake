@@ -8,10 +8,11 @@
 #   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_TESTS
 #                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on
 # and the headers <fenestra/ops/list.hpp> (descriptors), <fenestra/ops/all.hpp> (operators),
-# <fenestra/ops/calls.hpp> (for those who only call them) and <fenestra/ops/typed_all.hpp> (on typed
-# variables, of the folders that have a typed.hpp). An operator
-# needs no other line in the build. What a folder may hold, the folder of its family may hold for all
-# members: rules.cpp, call.cpp, sources.cmake, call.hpp, typed.hpp and the header of its own name.
+# <fenestra/ops/all_rules.hpp> (rules that their headers leave out), <fenestra/ops/calls.hpp> (for
+# those who only call them) and <fenestra/ops/typed_all.hpp> (on typed variables), of the folders that
+# have a rules.hpp, call.hpp, typed.hpp. An operator needs no other line in the build. What a folder may
+# hold, the folder of its family may hold for all members: rules.cpp, call.cpp, sources.cmake, these
+# headers and the one of its own name.
 
 # The name of the operator in a folder: pool/max is max_pool.
 function(fenestra_name_of operator result)
@@ -47,7 +48,7 @@ set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_D
                                                                "${operators_file}")
 file(STRINGS "${operators_file}" lines)
 foreach(line IN LISTS lines)
-  string(REGEX REPLACE "#.*" "" operator "${line}")
+  string(REGEX REPLACE "[#:].*" "" operator "${line}")  # uses are for scripts/check_layers
   string(STRIP "${operator}" operator)
   if(operator STREQUAL "")
     continue()
@@ -71,6 +72,7 @@ set(includes)
 set(python_declarations)
 set(python_calls)
 set(public_includes)
+set(rule_includes)
 set(call_includes)
 set(call_sources)
 set(typed_includes)
@@ -81,6 +83,9 @@ macro(fenestra_add_folder folder)
   set(path "${PROJECT_SOURCE_DIR}/fenestra/ops/${folder}")
   if(EXISTS "${path}/${folder}.hpp")
     string(APPEND public_includes "#include <fenestra/ops/${folder}/${folder}.hpp>\n")
+  endif()
+  if(EXISTS "${path}/rules.hpp")
+    string(APPEND rule_includes "#include <fenestra/ops/${folder}/rules.hpp>\n")
   endif()
   if(EXISTS "${path}/call.hpp")
     string(APPEND call_includes "#include <fenestra/ops/${folder}/call.hpp>\n")
@@ -135,15 +140,10 @@ foreach(operator IN LISTS FENESTRA_OPERATORS)
     string(APPEND python_calls "  declare_${name}(declarer);\n")
   endif()
 endforeach()
-# What the engine itself is made of is compiled whatever the list names.
+# What the engine itself is made of is there whatever the list names.
 foreach(operator concat elementwise reduce reshape slice)
   if(NOT operator IN_LIST FENESTRA_OPERATORS)
-    set(operator_sources)
-    include("${PROJECT_SOURCE_DIR}/fenestra/ops/${operator}/sources.cmake" OPTIONAL)
-    foreach(file IN LISTS operator_sources ITEMS rules.cpp)
-      list(APPEND FENESTRA_OPERATOR_SOURCES "ops/${operator}/${file}")
-    endforeach()
-    list(APPEND call_sources "ops/${operator}/call.cpp")
+    fenestra_add_folder(${operator})
   endif()
 endforeach()
 # First: of an inline function the linker keeps the first copy, which is to be one for speed. Rules
@@ -155,6 +155,7 @@ list(APPEND FENESTRA_PYTHON_SOURCES "${source}")
 list(JOIN types ",\n                           " types)
 configure_file(cmake/list.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/list.hpp" @ONLY)
 configure_file(cmake/all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/all.hpp" @ONLY)
+configure_file(cmake/all_rules.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/all_rules.hpp" @ONLY)
 configure_file(cmake/calls.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/calls.hpp" @ONLY)
 configure_file(cmake/typed_all.hpp.in "${FENESTRA_GENERATED}/fenestra/ops/typed_all.hpp" @ONLY)
 

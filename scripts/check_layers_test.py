@@ -66,6 +66,39 @@ class CheckLayers(unittest.TestCase):
             "base -> tensor",
         )
 
+    def test_an_operator_includes_those_it_says_it_uses_and_no_others(self):
+        header = {"fenestra/ops/conv/conv.hpp": "#include <fenestra/ops/pad/pad.hpp>\n"}
+        listed = {"fenestra/ops/operators.txt": "pad  # the first\nconv: slice pad\n"}
+        self.assertEqual(run_on(header | listed)[0], 0)
+        code, output = run_on(header | {"fenestra/ops/operators.txt": "pad\nconv: slice\n"})
+        self.assertEqual(code, 1, output)
+        self.assertIn("conv.hpp:1: <fenestra/ops/pad/pad.hpp>: operators.txt does not say", output)
+        self.assert_accepts(
+            "fenestra/ops/conv/conv.hpp",
+            "#include <fenestra/ops/require.hpp>\n#include <fenestra/ops/conv/options.hpp>\n",
+        )
+        self.assert_accepts("fenestra/ops/values.cpp", "#include <fenestra/ops/pad/pad.hpp>\n")
+
+    def test_a_family_uses_what_any_of_its_members_says(self):
+        header = {"fenestra/ops/pool/max/op.hpp": "#include <fenestra/ops/pad/pad.hpp>\n"}
+        listed = {"fenestra/ops/operators.txt": "pool/avg: pad\npool/max\n"}
+        self.assertEqual(run_on(header | listed)[0], 0)
+
+    def test_circles_of_files_and_of_operators_are_refused(self):
+        code, output = run_on({
+            "fenestra/tensor/a.hpp": "#include <fenestra/tensor/b.hpp>\n",
+            "fenestra/tensor/b.hpp": "#include <fenestra/tensor/c.hpp>\n",
+            "fenestra/tensor/c.hpp": "#include <fenestra/tensor/b.hpp>\n",
+        })
+        self.assertEqual(code, 1, output)
+        self.assertIn("fenestra/tensor/b.hpp -> fenestra/tensor/c.hpp -> fenestra/tensor/b.hpp", output)
+        code, output = run_on({
+            "fenestra/ops/operators.txt": "conv: pad\npad: slice\nslice: pad\n",
+            "fenestra/ops/values.cpp": "",
+        })
+        self.assertEqual(code, 1, output)
+        self.assertIn("in a circle: pad -> slice -> pad", output)
+
     def test_quoted_and_relative_includes_are_refused(self):
         for include in ('"shape.hpp"', '"fenestra/tensor/shape.hpp"', "<../tensor/shape.hpp>"):
             self.assert_refuses(

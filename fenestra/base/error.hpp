@@ -51,6 +51,10 @@ enum class ErrorCode {
   unknown_model,
   memory_limit,
   bad_environment,
+  unsupported,     ///< of something known: a combination that nobody computes
+  unknown_choice,  ///< a word that is none of those there are
+  not_compiled,
+  invalid_graph,
 };
 
 /// The stable spelling of a code, e.g. "kernel-exceeds-input".
@@ -89,6 +93,10 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::unknown_model: return "unknown-model";
     case ErrorCode::memory_limit: return "memory-limit";
     case ErrorCode::bad_environment: return "bad-environment";
+    case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::unknown_choice: return "unknown-choice";
+    case ErrorCode::not_compiled: return "not-compiled";
+    case ErrorCode::invalid_graph: return "invalid-graph";
   }
   return "unknown";
 }

@@ -114,7 +114,7 @@ bool is_model(const Case& what) {
 
 Work make_model(const Case& what, char direction, const std::string& problem) {
   if (std::string_view("SICP").find(direction) == std::string_view::npos) {
-    throw Error(ErrorCode::unknown_operator,
+    throw Error(ErrorCode::unknown_choice,
                 "bench: case \"" + what.name + "\": a model has the directions S, I, C and P");
   }
   const Index batch = Problem(problem).integer("batch", 1);

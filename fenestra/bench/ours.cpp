@@ -46,7 +46,7 @@ std::string kernel_name(std::span<const kernels::Candidate<Problem, Arguments>> 
 }
 
 [[noreturn]] void throw_unknown(const Case& what, char direction) {
-  throw Error(ErrorCode::unknown_operator,
+  throw Error(ErrorCode::unknown_choice,
               "bench: case \"" + what.name + "\": no direction " + direction + " of " + what.op);
 }
 

@@ -39,6 +39,7 @@ struct OperatorEntry {
   std::string_view summary;
   std::string_view example;
   std::vector<ProblemField> (*options)();  ///< fields of problems that are options
+  std::span<const OwnField> own_fields;    ///< others that this operator has and few do
   Description (*describe)(std::string_view problem);
   std::string (*random_problem)(Random& random);
   std::vector<LawOutcome> (*check)(std::string_view problem, std::uint64_t seed);

@@ -52,11 +52,21 @@ std::vector<ProblemField> options() {
 }
 
 template <Operator Op>
+std::span<const OwnField> own_fields() {
+  if constexpr (requires { Op::own_fields; }) {
+    return Op::own_fields;
+  } else {
+    return {};
+  }
+}
+
+template <Operator Op>
 OperatorEntry make_entry() {
   return {.name = Op::name,
           .summary = Op::summary,
           .example = Op::example,
           .options = &options<Op>,
+          .own_fields = own_fields<Op>(),
           .describe = &describe<Op>,
           .random_problem = [](Random& random) { return to_string(Op::random(random)); },
           .check = [](std::string_view problem,

@@ -8,6 +8,7 @@
 #include <fenestra/engine/compile.hpp>
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/program.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 
 #include <cstring>

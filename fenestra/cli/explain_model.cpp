@@ -8,6 +8,7 @@
 #include <fenestra/cli/receptive_field.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/wrap.hpp>
+#include <fenestra/graph/explain.hpp>
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 // `fenestra explain OPERATOR --help`. Options say themselves what they mean. Which other fields an
 // operator has is asked of its parser, so that the list cannot miss one that it reads or name one
-// that it does not; what those mean stands here.
+// that it does not; what those mean that many operators have stands here.
 #include <fenestra/base/error.hpp>
 #include <fenestra/base/nearest.hpp>
 #include <fenestra/cli/operator_help.hpp>
@@ -17,55 +17,27 @@ namespace {
 
 using check::OperatorEntry;
 
-struct FieldWords {
-  std::string_view op;  ///< "": of all that have no line of their own
-  std::string_view name;
-  std::string_view meaning;
-  std::string_view otherwise = {};
-};
-
-/// Stands for all options of the operator, but for the layout, which is the last of the fields.
-constexpr std::string_view kOptions = "";
+/// Stand for all options of the operator, but for the layout, which is the last of the fields; and
+/// for the shapes and the other fields that the operator says itself.
+constexpr std::string_view kOptions = "options";
 constexpr std::string_view kLayout = "layout";
-constexpr std::string_view kAxisWords = "the axis; from the last one where negative";
+constexpr std::string_view kOwnShapes = "own shapes";
+constexpr std::string_view kOwnFields = "own fields";
 
-/// In the order in which they are printed, those before the options first.
-constexpr FieldWords kWords[] = {
-    {"", "f", "which function", "the first of them"},
-    {"", "x", "shape of the input: 8x3x32x32"},
-    {"", "w", "shape of the weight: 16x3x3x3"},
-    {"where", "mask", "shape of what chooses between a and b"},
-    {"", "a", "shape of the first operand"},
-    {"", "b", "shape of the second operand"},
-    {"reshape", "y", "shape of the result; an extent of -1 is what is left"},
-    {"slice", "shape", "shape of the whole"},
-    {"gather", "indices", "shape of the indices"},
-    {"", kOptions, ""},
-    {"normalise", "groups", "parts of the channels, of group_norm", "1"},
-    {"", "bias", "whether there is one", "false"},
-    {"elementwise", "p", "exponent, of power", "1"},
-    {"elementwise", "slope", "below zero, of leaky_relu", "1"},
-    {"elementwise", "low", "lower bound, of clip", "1"},
-    {"elementwise", "high", "upper bound, of clip", "1"},
-    {"elementwise", "factor", "of scale", "1"},
-    {"elementwise", "alpha", "limit below zero, of elu", "1"},
-    {"pad", "low", "cells added before each axis: 0,0,1,1", "0 on each axis"},
-    {"pad", "high", "cells added behind each axis: 0,0,1,1", "0 on each axis"},
-    {"normalise", "affine", "whether there are a scale and a shift", "true"},
-    {"normalise", "axes", "how many of the last axes, of layer_norm", "1"},
-    {"", "keep", "whether axes that go stay with extent 1", "false"},
-    {"concat", "axis", kAxisWords, "0"},
-    {"", "axis", kAxisWords, "-1"},
-    {"concat", "extents", "of the parts on the axis: 4,8"},
-    {"cumsum", "reverse", "whether it starts at the end", "false"},
-    {"sort", "count", "how many of the sorted are kept", "all of them"},
-    {"sort", "descending", "whether the largest comes first", "false"},
-    {"gather", "slices", "whether an index takes a whole slice", "false"},
-    {"transpose", "order", "the axes in their new order, each once: 0,2,1"},
-    {"slice", "begin", "first cell on each axis: 0,1", "0, or the last one where step < 0"},
-    {"slice", "count", "cells on each axis: 2,6", "as many as there are"},
-    {"slice", "step", "from one cell to the next: 1,2", "1 on each axis"},
-    {"", "batched", "whether the first axis of x is the batch", "what the rank of x says"},
+/// What many operators have, in the order in which fields are printed.
+constexpr OwnField kFields[] = {
+    {"f", "which function", "the first of them"},
+    {"x", "shape of the input: 8x3x32x32"},
+    {"w", "shape of the weight: 16x3x3x3"},
+    {.name = kOwnShapes, .meaning = {}},
+    {"a", "shape of the first operand"},
+    {"b", "shape of the second operand"},
+    {.name = kOptions, .meaning = {}},
+    {"bias", "whether there is one", "false"},
+    {"keep", "whether axes that go stay with extent 1", "false"},
+    {"axis", "the axis; from the last one where negative", "-1"},
+    {.name = kOwnFields, .meaning = {}},
+    {"batched", "whether the first axis of x is the batch", "what the rank of x says"},
 };
 
 std::vector<std::string> split(std::string_view text, std::string_view separator) {
@@ -144,15 +116,6 @@ std::vector<std::string> choices_of(const std::string& expected) {
   return words.size() > 1 && !is_flag && !is_number ? words : std::vector<std::string>{};
 }
 
-bool has_line_of_its_own(const OperatorEntry& entry, std::string_view name) {
-  for (const FieldWords& words : kWords) {
-    if (words.op == entry.name && words.name == name) {
-      return true;
-    }
-  }
-  return false;
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
@@ -182,32 +145,44 @@ std::string fields_text(const std::vector<ProblemField>& fields) {
 
 std::vector<ProblemField> operator_fields(const OperatorEntry& entry) {
   const std::vector<std::string> problems = problems_of(entry);
+  std::vector<ProblemField> fields;
+  const auto is_listed = [&](std::string_view name) {
+    return std::ranges::find(fields, name, &ProblemField::name) != fields.end();
+  };
   const std::vector<ProblemField> options = entry.options();
   const auto is_option = [&](std::string_view name) {
     return std::ranges::find(options, name, &ProblemField::name) != options.end();
   };
-  std::vector<ProblemField> fields;
-  for (const FieldWords& words : kWords) {
-    if (words.name == kOptions) {
-      fields.insert(fields.end(), options.begin(), options.end());
-      continue;
-    }
-    if (is_option(words.name) ||
-        (words.op != entry.name && (!words.op.empty() || has_line_of_its_own(entry, words.name)))) {
-      continue;
-    }
+  const auto list = [&](const OwnField& field) {
     for (const std::string& problem : problems) {
-      if (const auto expected = expected_value(entry, problem, words.name)) {
-        const std::string rest = without(entry.example, words.name);
-        const std::string missing = std::string(words.name) + "=...";
+      if (const auto expected = expected_value(entry, problem, field.name)) {
+        const std::string rest = without(entry.example, field.name);
+        const std::string missing = std::string(field.name) + "=...";
         fields.push_back(
-            {.name = words.name,
-             .help = words.meaning,
-             .otherwise = std::string(words.otherwise),
+            {.name = field.name,
+             .help = field.meaning,
+             .otherwise = std::string(field.otherwise),
              .choices = choices_of(*expected),
              .is_required = expected_at(complaint(entry, rest), rest.size()) == missing});
         break;
       }
+    }
+  };
+  const auto own = [&](std::string_view name) {
+    return std::ranges::find(entry.own_fields, name, &OwnField::name);
+  };
+  for (const OwnField& field : kFields) {
+    if (field.name == kOptions) {
+      fields.insert(fields.end(), options.begin(), options.end());
+    } else if (field.name == kOwnShapes || field.name == kOwnFields) {
+      for (const OwnField& its : entry.own_fields) {
+        if (its.is_shape == (field.name == kOwnShapes) && !is_listed(its.name)) {
+          list(its);
+        }
+      }
+    } else if (!is_option(field.name)) {
+      const auto its = own(field.name);
+      list(its != entry.own_fields.end() ? *its : field);
     }
   }
   std::ranges::stable_partition(fields, [](const ProblemField& f) { return f.name != kLayout; });

@@ -60,7 +60,7 @@ inline Indices item_of(const BatchIndices<Indices>& data, Index i) {
     return data.indices;
   }
   if (data.indices.level() != 0) {
-    throw Error(ErrorCode::unknown_operator,
+    throw Error(ErrorCode::unsupported,
                 "vmap: integer data with two hidden axes, or of a program, has no rule\n  fix: one "
                 "vmap, with the axes folded into one, outside compile");
   }

@@ -7,6 +7,7 @@
 #include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/chain.hpp>
 #include <fenestra/graph/epilogue.hpp>
+#include <fenestra/graph/explain.hpp>
 #include <fenestra/graph/fold.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/schedule.hpp>
@@ -258,7 +259,7 @@ Program<T>::Program(const graph::Graph& graph, const CompileOptions& options) {
 template <class T>
 const graph::Plan& Program<T>::plan(ProgramForm form) const {
   if (!has(form)) {
-    throw Error(ErrorCode::unknown_operator,
+    throw Error(ErrorCode::not_compiled,
                 "program: " + form_name(form) + " was not compiled\n  fix: " +
                     spelled_option(form_name(form), true) + " in CompileOptions");
   }

@@ -8,8 +8,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
-#include <fenestra/graph/batch_tiling.hpp>
-#include <fenestra/graph/explain.hpp>
+#include <fenestra/graph/options.hpp>
 #include <fenestra/graph/plan.hpp>
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/tensor/tensor.hpp>

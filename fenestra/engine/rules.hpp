@@ -323,7 +323,7 @@ Applied<Value<T>> apply_item_by_item(const Primitive<T>& primitive,
         primitive, std::span<const V>(in), std::span<const Indices>(data), call.keep);
     if (!detail::leaves_nothing(workspace)) {
       throw Error(
-          ErrorCode::unknown_operator,
+          ErrorCode::unsupported,
           "vmap: " + std::string(primitive.name()) +
               " leaves winners and has no rule for batches\n  fix: call it on one item at a time");
     }

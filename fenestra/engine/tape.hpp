@@ -109,7 +109,7 @@ class FENESTRA_API Tape {
     std::vector<std::optional<Value<T>>> parent_bars;
   };
   std::vector<bool> wanted_nodes(const std::vector<Value<T>>& wrt) const;
-  std::vector<bool> needed_nodes(const std::vector<Value<T>>& wrt, Index last) const;
+  std::vector<bool> needed_nodes(const std::vector<bool>& wanted, Index last) const;
   void sweep(Index i,
              const std::vector<bool>& needed,
              const std::vector<bool>& wanted,

@@ -87,14 +87,15 @@ Gradients<T> Tape<T>::backward(std::span<const Seed<T>> seeds, const BackwardOpt
     add_to(bars[static_cast<std::size_t>(node)], seed.y_bar);
     last = std::max(last, node);
   }
-  const std::vector<bool> needed = needed_nodes(options.wrt, last);
   const std::vector<bool> wanted = wanted_nodes(options.wrt);
+  const std::vector<bool> needed = needed_nodes(wanted, last);
   Sweeping now;
   for (Index i = last; i >= 0; --i) {
     sweep(i, needed, wanted, bars, options.retain, now);
   }
   Gradients<T> result;
   result.state_ = state_;
+  result.bars_.reserve(static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true)));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) {
       result.bars_.emplace_back(static_cast<Index>(i), std::move(bars[i]));
@@ -129,8 +130,8 @@ std::vector<bool> Tape<T>::wanted_nodes(const std::vector<Value<T>>& wrt) const 
 
 /// Nodes on a path from a wanted one; the others are not worth a rule.
 template <class T>
-std::vector<bool> Tape<T>::needed_nodes(const std::vector<Value<T>>& wrt, Index last) const {
-  std::vector<bool> needed = wanted_nodes(wrt);
+std::vector<bool> Tape<T>::needed_nodes(const std::vector<bool>& wanted, Index last) const {
+  std::vector<bool> needed = wanted;
   for (std::size_t i = 0; i <= static_cast<std::size_t>(last); ++i) {
     for (const Index parent : state_->nodes[i].parents) {
       if (parent >= 0 && needed[static_cast<std::size_t>(parent)]) {

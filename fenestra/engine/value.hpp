@@ -120,9 +120,9 @@ class Value {
   Value() : plain_(std::in_place) {}
   Value(Tensor<T> tensor) : plain_(std::move(tensor)) {}
   // A value of `level`, or what is inside where it is a constant there.
-  Value(Level level, Variable variable);
-  Value(Level level, Jet jet);
-  Value(Level level, Batch batch);
+  Value(Level level, Variable&& variable);
+  Value(Level level, Jet&& jet);
+  Value(Level level, Batch&& batch);
   Value(Level level, Traced traced);
   /// A handle of a graph, on the graph's level.
   Value(const Traced& traced) : Value(traced.is_constant() ? 0 : traced.graph()->level(), traced) {}
@@ -263,7 +263,7 @@ class Batch {
 namespace fenestra {
 
 template <class T>
-Value<T>::Value(Level level, Variable variable) {
+Value<T>::Value(Level level, Variable&& variable) {
   if (variable.requires_grad()) {
     become(level, std::move(variable));
   } else {
@@ -271,7 +271,7 @@ Value<T>::Value(Level level, Variable variable) {
   }
 }
 template <class T>
-Value<T>::Value(Level level, Jet jet) {
+Value<T>::Value(Level level, Jet&& jet) {
   if (jet.tangent()) {
     become(level, std::move(jet));
   } else {
@@ -279,7 +279,7 @@ Value<T>::Value(Level level, Jet jet) {
   }
 }
 template <class T>
-Value<T>::Value(Level level, Batch batch) {
+Value<T>::Value(Level level, Batch&& batch) {
   if (batch.is_stacked()) {
     become(level, std::move(batch));
   } else {

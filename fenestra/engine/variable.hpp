@@ -55,9 +55,9 @@ class Variable {
   /// A constant: belongs to no tape and receives no gradient.
   Variable(V value) : value_(std::move(value)) {}
   /// The node that is recorded next.
-  Variable(V value, std::shared_ptr<TapeState<V>> state)
+  Variable(V&& value, const std::shared_ptr<TapeState<V>>& state)
       : value_(std::move(value)),
-        state_(std::move(state)),
+        state_(state),
         node_(static_cast<Index>(state_->nodes.size())),
         generation_(state_->generation) {}
 

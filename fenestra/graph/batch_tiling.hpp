@@ -1,5 +1,5 @@
-// Fusion: chains of operations run a few samples at a time, so that what one hands to the next is
-// still in a cache, and what nobody else reads takes no memory for the whole batch.
+// Batch tiling: chains of operations run a few samples at a time, so that what one hands to the
+// next is still in a cache, and what nobody else reads takes no memory for the whole batch.
 //
 // A convolution with its bias, activation, sum and pool becomes one group, as do chains of
 // elementwise operations and an optimiser's update of a weight. No operation is changed: where
@@ -8,17 +8,9 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/graph/graph.hpp>
-
-#include <cstddef>
+#include <fenestra/graph/options.hpp>
 
 namespace fenestra::graph {
-
-struct BatchTilingOptions {
-  int workers = 1;                      ///< threads that work on pieces side by side
-  std::size_t cache_bytes = 512 << 10;  ///< what the operands of one step of a piece should take
-  std::size_t least_bytes = 64 << 10;   ///< groups that move less are left alone
-  bool pieces_may_be_slow = false;      ///< ignore what operations say of too small pieces
-};
 
 /// One sample at a time, wherever there are two: slow, and what tests of groups want.
 inline constexpr BatchTilingOptions kSmallestPieces{

@@ -164,8 +164,8 @@ TEST(Verify, RefusesGroupsThatCannotRunInPieces) {
   EXPECT_EQ(code_of_group({{2, 3}, 4, 2}), ErrorCode::none);
   EXPECT_EQ(code_of_group({{}, 4, 2}), ErrorCode::invalid_extent);
   EXPECT_EQ(code_of_group({{2, 3}, 4, 0}), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of_group({{1, 2}, 4, 2}), ErrorCode::foreign_variable) << "an input";
-  EXPECT_EQ(code_of_group({{2, 99}, 4, 2}), ErrorCode::foreign_variable) << "no node";
+  EXPECT_EQ(code_of_group({{1, 2}, 4, 2}), ErrorCode::invalid_graph) << "an input";
+  EXPECT_EQ(code_of_group({{2, 99}, 4, 2}), ErrorCode::invalid_graph) << "no node";
   EXPECT_EQ(code_of_group({{2, 3}, 8, 2}), ErrorCode::shape_mismatch) << "other samples";
   EXPECT_EQ(code_of_group({{2, 3, 4}, 4, 2}), ErrorCode::shape_mismatch) << "sums samples";
 }
@@ -177,7 +177,7 @@ TEST(Verify, RefusesAGroupOfWhichOneMemberReadsAnotherWhole) {
   builder.output(y, "y");
   Graph graph = builder.graph();
   graph.add_group({{kernels.node(), y.node()}, 4, 2});
-  EXPECT_EQ(code_of([&] { verify(graph); }), ErrorCode::foreign_variable);
+  EXPECT_EQ(code_of([&] { verify(graph); }), ErrorCode::invalid_graph);
 }
 
 // --- The same bits ------------------------------

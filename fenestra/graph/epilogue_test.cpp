@@ -1,6 +1,7 @@
 // Epilogues: which readers are taken in, which not, and that bits stay.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/engine/transforms.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/epilogue.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>

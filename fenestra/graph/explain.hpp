@@ -8,12 +8,6 @@
 
 namespace fenestra::graph {
 
-enum class ExplainFormat {
-  text,
-  dot,   ///< input of Graphviz' `dot`
-  html,  ///< one page that needs nothing else, for a light or a dark screen
-};
-
 FENESTRA_API std::string explain(const Report& report, ExplainFormat format = ExplainFormat::text);
 
 namespace detail {

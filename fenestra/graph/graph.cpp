@@ -163,13 +163,13 @@ std::string node_text(const Graph& graph, const Node& node) {
 void verify_operation(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (!node.operation) {
-    throw Error(ErrorCode::foreign_variable, "graph: node " + reference(id) + " has no operation");
+    throw Error(ErrorCode::invalid_graph, "graph: node " + reference(id) + " has no operation");
   }
   const auto earlier = [&](NodeId input) {
     if (input < 0 || input >= id) {
       complain(graph,
                id,
-               ErrorCode::foreign_variable,
+               ErrorCode::invalid_graph,
                "reads " + reference(input) + ", which does not come before it");
     }
   };
@@ -237,7 +237,7 @@ void verify_group(const Graph& graph, const Group& group) {
   };
   for (const NodeId id : group.members) {
     if (id < 0 || id >= graph.size() || !graph.node(id).operation) {
-      throw Error(ErrorCode::foreign_variable,
+      throw Error(ErrorCode::invalid_graph,
                   "graph: a group names " + reference(id) + ", which is no operation");
     }
     const Node& node = graph.node(id);
@@ -250,7 +250,7 @@ void verify_group(const Graph& graph, const Group& group) {
     }
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       if (!split->in[i] && is_member(node.in[i])) {
-        complain(graph, id, ErrorCode::foreign_variable, "reads one of its group whole");
+        complain(graph, id, ErrorCode::invalid_graph, "reads one of its group whole");
       }
     }
   }
@@ -309,7 +309,7 @@ void verify(const Graph& graph) {
   std::vector<bool> overwritten(static_cast<std::size_t>(graph.size()));
   for (const Output& output : graph.outputs()) {
     if (output.node < 0 || output.node >= graph.size()) {
-      throw Error(ErrorCode::foreign_variable,
+      throw Error(ErrorCode::invalid_graph,
                   "graph: output \"" + output.name + "\" is " + reference(output.node) +
                       ", the graph has " + std::to_string(graph.size()) + " nodes");
     }
@@ -318,7 +318,7 @@ void verify(const Graph& graph) {
     }
     if (output.overwrites < 0 || output.overwrites >= graph.size() ||
         graph.node(output.overwrites).kind != NodeKind::parameter) {
-      throw Error(ErrorCode::foreign_variable,
+      throw Error(ErrorCode::invalid_graph,
                   "graph: output \"" + output.name + "\" overwrites " +
                       reference(output.overwrites) + ", which is no parameter");
     }

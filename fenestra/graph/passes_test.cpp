@@ -192,7 +192,7 @@ TEST(Verify, RefusesAReaderBeforeItsInput) {
   Node node = good.node(2);
   node.in = {1};
   bad.append(node);
-  EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::foreign_variable);
+  EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::invalid_graph);
 }
 
 TEST(Verify, RefusesAShapeThatTheOperationDoesNotGive) {
@@ -221,13 +221,13 @@ TEST(Verify, RefusesAnotherType) {
 TEST(Verify, RefusesAnOutputThatDoesNotExist) {
   Graph bad = small_graph();
   bad.add_output(99, "nowhere");
-  EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::foreign_variable);
+  EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::invalid_graph);
 }
 
 TEST(Verify, RefusesToOverwriteAnInput) {
   Graph bad = small_graph();
   bad.add_output(3, "y", 0);
-  EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::foreign_variable);
+  EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::invalid_graph);
 }
 
 TEST(Verify, RefusesIndicesOfANodeThatLeavesNone) {

@@ -172,7 +172,7 @@ std::vector<Place> Plan::place_outputs(const Lifetimes& lifetimes) {
     }
     if (output.overwrites != kNoNode && place.kind == Place::Kind::argument) {
       throw Error(
-          ErrorCode::foreign_variable,
+          ErrorCode::invalid_graph,
           "plan: parameter \"" + output.name +
               "\" is overwritten by what another one holds, which may have changed by then\n"
               "  fix: overwrite it with a result of an operation");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/options.hpp>
 #include <fenestra/graph/plan.hpp>
 
 #include <cstddef>
@@ -102,12 +103,6 @@ struct FENESTRA_API Report {
   /// A step's part of what counts: of the time where it was measured, else of the multiply-adds.
   double share(const ReportStep& step) const;
   double share(const ReportOperation& operation) const;
-};
-
-struct ReportOptions {
-  std::string title = {};
-  std::string subtitle = {};
-  std::span<const double> seconds = {};  ///< one for each step, or none
 };
 
 /// Refuses seconds of another number of steps with `shape_mismatch`.

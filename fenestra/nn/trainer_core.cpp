@@ -60,20 +60,6 @@ Tensor<Index> said_classes(const Tensor<T>& scores) {
   return classes;
 }
 
-/// The loss and what was right, of a step of that batch.
-template <class T>
-void read_figures(detail::Found<T>& found, const Tensor<Index>& labels) {
-  found.loss = found.findings->loss();
-  const Tensor<T>& scores = found.findings->scores();
-  if (labels.size() > 0 && shape_of_labels(scores.shape()) == labels.shape()) {
-    const Tensor<Index> said = said_classes(scores);
-    found.labels = labels.size();
-    for (Index i = 0; i < said.size(); ++i) {
-      found.correct += said[i] == labels[i] ? 1 : 0;
-    }
-  }
-}
-
 /// A part of each batch, for as long as it lives.
 template <class T>
 class ShareScope {
@@ -136,6 +122,19 @@ void join_evaluations(ranks::Communicator& communicator,
 }
 
 }  // namespace
+
+template <KernelScalar T>
+void detail::read_figures(Found<T>& found, const Tensor<Index>& labels) {
+  found.loss = found.findings->loss();
+  const Tensor<T>& scores = found.findings->scores();
+  if (labels.size() > 0 && shape_of_labels(scores.shape()) == labels.shape()) {
+    const Tensor<Index> said = said_classes(scores);
+    found.labels = labels.size();
+    for (Index i = 0; i < said.size(); ++i) {
+      found.correct += said[i] == labels[i] ? 1 : 0;
+    }
+  }
+}
 
 double Evaluation::score() const {
   if (!confusion) {
@@ -301,7 +300,7 @@ std::vector<detail::Found<T>> TrainerCore<T>::State::find_joint(
   for (std::size_t i = 0; i < findings.size(); ++i) {
     found[i].findings = &findings[i];
     found[i].traced = std::exchange(has_traced, false);
-    read_figures(found[i], part(leaves.labels, static_cast<Index>(i)));
+    detail::read_figures(found[i], part(leaves.labels, static_cast<Index>(i)));
   }
   return found;
 }
@@ -321,50 +320,8 @@ detail::Found<T> TrainerCore<T>::State::find(const std::vector<Slot<T>>& all,
     eager = detail::step_eagerly<T>(parts, loss, all, seen, key, room);
     found.findings = &eager;
   }
-  read_figures(found, batch.labels);
+  detail::read_figures(found, batch.labels);
   return found;
-}
-
-template <KernelScalar T>
-detail::Found<T> TrainerCore<T>::State::find_in_tile(const std::vector<Slot<T>>& all,
-                                                     const Batch<T>& batch,
-                                                     Index tile,
-                                                     const Key& key,
-                                                     const detail::GradientRoom<T>& room) {
-  const detail::TileStepParts<T> of = tile_parts(all);
-  const Batch<T> part = tile_steps.part(of, batch, tile);
-  Tensor<T> numbers;
-  const detail::BatchView<T> seen = view(part, numbers);
-  detail::Found<T> found;
-  found.findings = &tile_steps.program(of, batch.inputs.shape(), tile, seen, found.traced)
-                        .run(all, seen, key, room);
-  read_figures(found, part.labels);
-  return found;
-}
-
-template <KernelScalar T>
-Tensor<T> TrainerCore<T>::State::infer_in_tiles(const Tensor<T>& x) const {
-  const auto model = [&](const Value<T>& part, Pass<T>& pass) { return parts.forward(part, pass); };
-  // One sample at a time: a tile of all of them would take as many times the memory.
-  Shape one = x.shape();
-  const Index samples = one.rank() > 0 ? std::exchange(one[0], 1) : 0;
-  TiledNetwork<T> tiled(trace_network<T>(model, one),
-                        {.tile = options.tile, .memory = std::numeric_limits<std::size_t>::max()});
-  Shape all = tiled.output();
-  all[0] = samples;
-  Tensor<T> scores = Tensor<T>::uninitialised(all);
-  const TileSource<T> source = tensor_source(x);
-  const TileSink<T> sink = tensor_sink(scores);
-  for (Index sample = 0; sample < samples; ++sample) {
-    const auto at = [sample](Box box) {
-      box.begin[0] = sample;
-      return box;
-    };
-    tiled.run({one, [&](const Box& box, T* out) { source.read(at(box), out); }},
-              {.begin = {},
-               .write = [&](const Box& box, const T* values) { sink.write(at(box), values); }});
-  }
-  return scores;
 }
 
 template <KernelScalar T>
@@ -706,6 +663,8 @@ const std::vector<Tensor<T>>& TrainerCore<T>::averages() const {
   return state_->average ? state_->average->values() : none;
 }
 
+template void detail::read_figures(Found<float>&, const Tensor<Index>&);
+template void detail::read_figures(Found<double>&, const Tensor<Index>&);
 template class TrainerCore<float>;
 template class TrainerCore<double>;
 

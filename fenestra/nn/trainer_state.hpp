@@ -15,6 +15,14 @@
 
 namespace fenestra::nn {
 
+namespace detail {
+
+/// The loss and what was right, of a step of the batch or the part that has these labels.
+template <KernelScalar T>
+void read_figures(Found<T>& found, const Tensor<Index>& labels);
+
+}  // namespace detail
+
 template <KernelScalar T>
 struct TrainerCore<T>::State {
   Parts parts;

@@ -64,6 +64,14 @@ struct KnownAnswer {
   double half_unit = 0;  ///< half a unit of the last digit printed; 0: the answer is exact
 };
 
+/// A field of problem strings that no options struct lists: what `explain OP --help` says of it.
+struct OwnField {
+  std::string_view name;
+  std::string_view meaning;
+  std::string_view otherwise = {};  ///< what holds where it is left out
+  bool is_shape = false;            ///< of a tensor: printed before the options
+};
+
 struct Costs {
   Index parameters = 0;
   Index multiply_adds = 0;  ///< or comparisons, or exponentials: visits of a cell by a window
@@ -73,17 +81,17 @@ struct Costs {
 /// specification.
 ///
 /// Optional, asked for with `requires`: Options (the struct whose fields a problem string has),
-/// layout, batched, with_layout, single_sample (operators on
-/// activations), groups and one_group, windows, costs, data with data_limit and
-/// data_least (the values of integer inputs), positive (inputs with a one-sided domain),
-/// scalar_value, jumps (where no difference quotient is a derivative), size_complaint, answers,
-/// terms or error_bound (rounding), call<V> (the operator on any value type, where the three
-/// templates are loops of their own), kernels (every candidate), transformed<T> (value, tangent and
-/// cotangents as a candidate computes them that transforms its data first; its rounding bound is
-/// that of this expression), random with Reach::networks (problems as large as those of networks,
-/// for the laws on kernels), with_batch (the same sample another number of times), cotangent_unit
-/// (factors that make every share of a cotangent exact) and listed<T> (what the three templates
-/// give, sooner).
+/// own_fields (those it has beside them that not every operator has), layout, batched, with_layout,
+/// single_sample (operators on activations), groups and one_group, windows, costs, data with
+/// data_limit and data_least (the values of integer inputs), positive (inputs with a one-sided
+/// domain), scalar_value, jumps (where no difference quotient is a derivative), size_complaint,
+/// answers, terms or error_bound (rounding), call<V> (the operator on any value type, where the
+/// three templates are loops of their own), kernels (every candidate), transformed<T> (value,
+/// tangent and cotangents as a candidate computes them that transforms its data first; its rounding
+/// bound is that of this expression), random with Reach::networks (problems as large as those of
+/// networks, for the laws on kernels), with_batch (the same sample another number of times),
+/// cotangent_unit (factors that make every share of a cotangent exact) and listed<T> (what the
+/// three templates give, sooner).
 template <class Op>
 concept Operator = requires(const typename Op::Geometry& g,
                             const Inputs<double>& inputs,

@@ -90,7 +90,7 @@ struct Convert<E> {
         return static_cast<E>(i);
       }
     }
-    throw Error(ErrorCode::unknown_operator,
+    throw Error(ErrorCode::unknown_choice,
                 where.text() + " = '" + given + "' is not known\n  fix: one of " + names());
   }
   static std::string show(E shown) {

@@ -3,8 +3,8 @@
 // without a detour, since a small operator costs no more than its call.
 #pragma once
 
+#include <fenestra/engine/tree.hpp>
 #include <fenestra/engine/value.hpp>
-#include <fenestra/ops/normalise/normalise.hpp>
 #include <fenestra/ops/signature.hpp>
 #include <fenestra/python/convert.hpp>
 #include <fenestra/python/value.hpp>
@@ -274,9 +274,16 @@ PyObject* to_python(std::vector<Value<T>> results) {
   }
   return list.release();
 }
-template <class V>
-PyObject* to_python(Normalised<V> result) {
-  return tuple_of(std::move(result.y), std::move(result.mean), std::move(result.var));
+/// A struct of values: a tuple, in the order of its members.
+template <Tree R>
+  requires(std::is_aggregate_v<R>)
+PyObject* to_python(R result) {
+  Ref tuple = Ref::owned(PyTuple_New(static_cast<Py_ssize_t>(tree_size(result))));
+  Py_ssize_t i = 0;
+  for_each_tensor(result, [&](auto& value) {
+    PyTuple_SET_ITEM(tuple.get(), i++, Ref::owned(to_python(std::move(value))).release());
+  });
+  return tuple.release();
 }
 
 template <class F, class... Words>

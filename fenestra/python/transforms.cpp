@@ -4,7 +4,7 @@
 #include <fenestra/engine/custom_vjp.hpp>
 #include <fenestra/engine/tape.hpp>
 #include <fenestra/engine/vmap.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/transpose/transpose.hpp>
 #include <fenestra/python/module.hpp>

@@ -40,7 +40,7 @@ inline std::string extent_formula(const WindowAxis& a) {
                             : text + ", less a window that starts beyond the input: " + n(a.out);
     }
     case ExtentRule::transposed: {
-      const Index base = (a.out - 1) * a.stride - a.pad_low - a.pad_high + a.span();
+      const Index base = a.base_extent();
       return "(" + n(a.out) + " - 1)*" + n(a.stride) + " - " + n(a.pad_low) + " - " +
              n(a.pad_high) + " + " + n(a.span()) + " + " + n(a.in - base) + " = " + n(a.in);
     }

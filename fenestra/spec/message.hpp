@@ -90,7 +90,7 @@ inline Explanation explain_axis_fault(const Fault& f, const FaultContext& contex
                   ", or input " + name + " >= " + num(span - overhang - a.pad_low - a.pad_high)};
     }
     case ErrorCode::empty_output: {
-      const Index base = (a.out - 1) * a.stride - a.pad_low - a.pad_high + a.span();
+      const Index base = a.base_extent();
       const Checked lacking = Checked(1) - a.in;
       return {"(" + num(a.out) + " - 1)*" + num(a.stride) + " - " + num(a.pad_low) + " - " +
                   num(a.pad_high) + " + " + num(a.span()) + " + " + num(a.in - base) + " = " +

@@ -4,6 +4,7 @@
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/vmap.hpp>
 #include <fenestra/fenestra.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/io/idx.hpp>
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fenestra/engine/compile.hpp>
+#include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/kernel_choice.hpp>

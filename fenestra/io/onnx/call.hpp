@@ -152,7 +152,7 @@ class Call {
 
   [[noreturn]] void refuse(const std::string& what,
                            const std::string& help,
-                           ErrorCode code = ErrorCode::unknown_operator) const {
+                           ErrorCode code = ErrorCode::unsupported) const {
     throw Error(code, what + "\n  fix: " + help);
   }
   /// For what runs eagerly and not in a trace.

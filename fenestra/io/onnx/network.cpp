@@ -47,7 +47,7 @@ std::string title(const Model& model) {
   for (const Problem& problem : problems) {
     text += "\n  " + to_string(problem);
   }
-  throw Error(ErrorCode::unknown_operator, text);
+  throw Error(ErrorCode::unsupported, text);
 }
 
 /// One run of a plan.
@@ -136,7 +136,7 @@ class Runner {
           continue;
         }
         if (i >= results.size()) {
-          throw Error(ErrorCode::unknown_operator,
+          throw Error(ErrorCode::unsupported,
                       "output " + std::to_string(i) +
                           " is not computed here\n  fix: a model that "
                           "does not use it");
@@ -173,7 +173,7 @@ class Runner {
     Results<T> results;
     for (const int output : body.outputs) {
       if (!place(output)) {
-        throw Error(ErrorCode::unknown_operator, "its branch cannot be run\n  fix: see above");
+        throw Error(ErrorCode::unsupported, "its branch cannot be run\n  fix: see above");
       }
       results.push_back(*place(output));
     }

@@ -1,6 +1,7 @@
 // Networks made of models: what they hold, run, differentiate, train and complain about.
 #include <fenestra/base/key.hpp>
 #include <fenestra/fenestra.hpp>
+#include <fenestra/graph/report.hpp>
 #include <fenestra/io/onnx/small_models_test.hpp>
 #include <fenestra/io/onnx/wire.hpp>
 #include <fenestra/nn/trainer.hpp>

@@ -107,21 +107,6 @@ double taps_of(const Shape& weight) {
   return taps;
 }
 
-/// Windows over the cell that has most of them, away from the border.
-Index most_windows(Index kernel, Index stride, Index dilation) {
-  const Index span = WindowAxis{.kernel = kernel, .dilation = dilation}.span();
-  const WindowAxis axis{.in = 2 * span + stride,
-                        .kernel = kernel,
-                        .stride = stride,
-                        .dilation = dilation,
-                        .out = 2 * span + stride};
-  Index most = 1;
-  for (Index cell = span; cell < span + stride; ++cell) {
-    most = std::max(most, axis.needed_windows({cell, cell + 1}).count());
-  }
-  return most;
-}
-
 }  // namespace
 
 // --- conv --------------------------------------------------------------------------------------
@@ -210,10 +195,11 @@ Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x, Pass<T>& pass) con
   }
   LayerReach reach;
   for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
-    const Index stride = settings_.stride[axis];
-    reach.axes.push_back({static_cast<double>(most_windows(
-                              settings_.kernel[axis], stride, settings_.dilation[axis])),
-                          1.0 / static_cast<double>(stride)});
+    const WindowAxis windows{.kernel = settings_.kernel[axis],
+                             .stride = settings_.stride[axis],
+                             .dilation = settings_.dilation[axis]};
+    reach.axes.push_back(
+        {static_cast<double>(windows.windows_over(1)), 1.0 / static_cast<double>(windows.stride)});
   }
   return pass.observed(kind, x, std::move(y), reach);
 }

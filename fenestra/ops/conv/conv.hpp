@@ -16,8 +16,8 @@
 #include <fenestra/ops/conv/geometry.hpp>
 #include <fenestra/ops/conv/spec.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>

@@ -6,6 +6,8 @@
 #include <fenestra/ops/conv/options.hpp>
 #include <fenestra/ops/geometry.hpp>
 
+#include <bit>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -100,6 +102,17 @@ constexpr Resolved<WeightShape> split_weight(const Shape& w, Layout layout) {
 /// Checks every count a convolution of these sizes will form; the geometry's own products are safe
 /// after it.
 constexpr Fault check_conv_counts(const ConvGeometry& g) {
+  // By lengths in bits, which is quicker than multiplying: each count is a product of some of
+  // these.
+  const auto length = [](Index n) { return 64 - std::countl_zero(static_cast<std::uint64_t>(n)); };
+  int sum = length(g.batch) + length(g.in_channels) + length(g.out_channels);
+  for (int axis = 0; axis < g.rank(); ++axis) {
+    const WindowAxis& a = g.windows[axis];
+    sum += length(a.in) + length(a.out) + length(a.kernel);
+  }
+  if (sum < length(kMaxElements)) {
+    return {};
+  }
   if (!g.x_shape().elements() || !g.y_shape().elements() || !g.w_shape().elements()) {
     return kTooLarge;
   }

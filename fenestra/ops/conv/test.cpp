@@ -28,6 +28,15 @@ static_assert(kGeometry.geometry.multiply_adds() == Index{8} * 16 * 256 * 27);
 static_assert(resolve_conv({8, 3, 2, 64}, {16, 3, 3, 3}, std::nullopt, {.stride = 2}).fault ==
               Fault{ErrorCode::kernel_exceeds_input, Argument::kernel, 0, 3, 2});
 
+// 2^53 elements are one more than fits, of x or of what is multiplied; half of them fit.
+constexpr Index kLong = Index{1} << 18;
+static_assert(resolve_conv({kLong, 1, kLong, kLong / 2}, {1, 1, 1, 1}, {}, {}).fault.code ==
+              ErrorCode::overflow);
+static_assert(!resolve_conv({kLong, 1, kLong, kLong / 4}, {1, 1, 1, 1}, {}, {}).fault);
+static_assert(resolve_conv({1, kLong, kLong, 1}, {kLong, kLong, 1, 1}, {}, {}).fault.code ==
+              ErrorCode::overflow);
+static_assert(!resolve_conv({1, kLong, kLong / 2, 1}, {kLong / 2, kLong, 1, 1}, {}, {}).fault);
+
 TEST(Conv, IsACrossCorrelationTheKernelIsNotFlipped) {
   for_each_scalar([]<class T>() {
     EXPECT_EQ(spec::conv(line<T>({1, 2, 3, 4}), line<T>({1, 10})), line<T>({21, 32, 43}));

@@ -6,8 +6,8 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/engine/primitive_base.hpp>
+#include <fenestra/ops/axis.hpp>
 #include <fenestra/ops/cumsum/call.hpp>
-#include <fenestra/ops/softmax/softmax.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <string>

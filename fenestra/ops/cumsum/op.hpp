@@ -30,6 +30,8 @@ struct Cumsum : EngineOperator<Cumsum> {
   static constexpr std::string_view name = "cumsum";
   static constexpr std::string_view summary = "running sums along an axis";
   static constexpr std::string_view example = "x=8x16x32 axis=1";
+  static constexpr OwnField own_fields[] = {
+      {.name = "reverse", .meaning = "whether it starts at the end", .otherwise = "false"}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);

@@ -304,4 +304,11 @@ V operator%(const V& x, N n) {
   return mod(x, detail::number_constant<V>(n));
 }
 
+/// The sum of x over the axes in which `shape` is 1 or missing.
+template <CompiledValue V>
+FENESTRA_API V sum_to(const V& x, const Shape& shape);
+/// x repeated along the axes in which it is 1 or which it lacks.
+template <CompiledValue V>
+FENESTRA_API V broadcast_to(const V& x, const Shape& shape);
+
 }  // namespace fenestra

@@ -10,7 +10,7 @@
 #include <fenestra/ops/elementwise/call.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/elementwise/functions.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/spec/problem.hpp>
 #include <fenestra/tensor/split.hpp>
 

@@ -87,6 +87,13 @@ struct Elementwise : EngineOperator<Elementwise> {
   static constexpr std::string_view summary =
       "one function of every element, or of two tensors that broadcast";
   static constexpr std::string_view example = "f=add a=8x16x32 b=16x1";
+  static constexpr OwnField own_fields[] = {
+      {.name = "p", .meaning = "exponent, of power", .otherwise = "1"},
+      {.name = "slope", .meaning = "below zero, of leaky_relu", .otherwise = "1"},
+      {.name = "low", .meaning = "lower bound, of clip", .otherwise = "1"},
+      {.name = "high", .meaning = "upper bound, of clip", .otherwise = "1"},
+      {.name = "factor", .meaning = "of scale", .otherwise = "1"},
+      {.name = "alpha", .meaning = "limit below zero, of elu", .otherwise = "1"}};
 
   static Geometry parse(std::string_view text) {
     std::string_view names[detail::kUnaryFunctions.size() + detail::kBinaryFunctions.size()];

@@ -1,4 +1,4 @@
-// The elementwise functions: rules, compiled for float and double.
+// The elementwise functions, sums and expansions: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
 #include <fenestra/ops/elementwise/kernel.hpp>
 
@@ -8,5 +8,7 @@ FENESTRA_COMPILE_RULES(UnaryPrimitive)
 FENESTRA_COMPILE_RULES(GatePrimitive)
 FENESTRA_COMPILE_RULES(BinaryPrimitive)
 FENESTRA_COMPILE_RULES(WinnerGatePrimitive)
+FENESTRA_COMPILE_RULES(SumToPrimitive)
+FENESTRA_COMPILE_RULES(BroadcastToPrimitive)
 
 }  // namespace fenestra

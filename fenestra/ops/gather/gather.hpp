@@ -9,9 +9,9 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/ops/axis.hpp>
 #include <fenestra/ops/gather/call.hpp>
 #include <fenestra/ops/reduce/select.hpp>
-#include <fenestra/ops/softmax/softmax.hpp>
 
 #include <string>
 

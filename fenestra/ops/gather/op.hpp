@@ -23,6 +23,9 @@ struct Gather : EngineOperator<Gather> {
   static constexpr std::string_view summary =
       "elements, or slices, of a tensor along an axis by integers";
   static constexpr std::string_view example = "x=8x100 indices=8x5 axis=1";
+  static constexpr OwnField own_fields[] = {
+      {.name = "indices", .meaning = "shape of the indices", .is_shape = true},
+      {.name = "slices", .meaning = "whether an index takes a whole slice", .otherwise = "false"}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);

@@ -7,6 +7,7 @@
 
 #include <fenestra/engine/composed.hpp>
 #include <fenestra/engine/primitive_base.hpp>
+#include <fenestra/ops/axis.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/loss/call.hpp>
 #include <fenestra/ops/reduce/reduce.hpp>

@@ -10,8 +10,8 @@
 #include <fenestra/engine/tensor_kernel.hpp>
 #include <fenestra/graph/operation.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/matmul/call.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 

@@ -49,7 +49,7 @@ Indices last_writers(const Indices& indices, const MaxUnpoolGeometry& g) {
   }
   throw Error(
       "max_unpool",
-      {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
+      {.code = ErrorCode::unsupported, .argument = Argument::indices},
       "max_unpool: indices for hidden samples\n  fix: max_unpool outside vmap and per-sample "
       "gradients, or the same indices for all samples");
 }

@@ -13,9 +13,9 @@
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/normalise/call.hpp>
 #include <fenestra/ops/normalise/geometry.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/spec/problem.hpp>

@@ -54,6 +54,10 @@ struct Normalise : EngineOperator<Normalise> {
   static constexpr std::string_view name = "normalise";
   static constexpr std::string_view summary = "batch, group and layer normalisation";
   static constexpr std::string_view example = "f=batch x=8x16x32x32";
+  static constexpr OwnField own_fields[] = {
+      {.name = "groups", .meaning = "parts of the channels, of group_norm", .otherwise = "1"},
+      {.name = "affine", .meaning = "whether there are a scale and a shift", .otherwise = "true"},
+      {.name = "axes", .meaning = "how many of the last axes, of layer_norm", .otherwise = "1"}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);

@@ -51,6 +51,12 @@ struct Pad : EngineOperator<Pad> {
       "circular)";
   static constexpr std::string_view example =
       "f=pad x=2x3x8x8 low=0,0,1,2 high=0,0,1,0 mode=reflect";
+  static constexpr OwnField own_fields[] = {{.name = "low",
+                                             .meaning = "cells added before each axis: 0,0,1,1",
+                                             .otherwise = "0 on each axis"},
+                                            {.name = "high",
+                                             .meaning = "cells added behind each axis: 0,0,1,1",
+                                             .otherwise = "0 on each axis"}};
 
   /// `low` and `high` have one value per axis, 0 where they are left out.
   static Geometry parse(std::string_view text) {

@@ -45,7 +45,7 @@ Indices winner_indices(const Indices& winners, const PoolGeometry& g) {
     return {winners.level(), graph::winner_indices(*traced, g)};
   }
   throw Error("max_pool",
-              {.code = ErrorCode::unknown_operator, .argument = Argument::indices},
+              {.code = ErrorCode::unsupported, .argument = Argument::indices},
               "max_pool: no indices of hidden samples\n  fix: return_indices outside vmap and "
               "per-sample gradients");
 }

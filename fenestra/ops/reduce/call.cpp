@@ -5,14 +5,6 @@
 namespace fenestra {
 
 template <CompiledValue V>
-V sum_to(const V& x, const Shape& shape) {
-  return generic::sum_to(x, shape);
-}
-template <CompiledValue V>
-V broadcast_to(const V& x, const Shape& shape) {
-  return generic::broadcast_to(x, shape);
-}
-template <CompiledValue V>
 V sum(const V& x, const ReduceOptions& options) {
   return generic::sum(x, options);
 }
@@ -45,8 +37,6 @@ IndicesOf<V> argmin(const V& x, const ArgOptions& options) {
   return generic::argmin(x, options);
 }
 #define FENESTRA_REDUCE_CALLS(V)                                          \
-  template FENESTRA_API V sum_to(const V&, const Shape&);                 \
-  template FENESTRA_API V broadcast_to(const V&, const Shape&);           \
   template FENESTRA_API V sum(const V&, const ReduceOptions&);            \
   template FENESTRA_API V mean(const V&, const ReduceOptions&);           \
   template FENESTRA_API V var_over(const V&, const VarOptions&);          \

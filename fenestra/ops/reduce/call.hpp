@@ -67,13 +67,6 @@ struct ArgOptions {
   }
 };
 
-/// The sum of x over the axes in which `shape` is 1 or missing.
-template <CompiledValue V>
-FENESTRA_API V sum_to(const V& x, const Shape& shape);
-/// x repeated along the axes in which it is 1 or which it lacks.
-template <CompiledValue V>
-FENESTRA_API V broadcast_to(const V& x, const Shape& shape);
-
 template <CompiledValue V>
 FENESTRA_API V sum(const V& x, const ReduceOptions& options = {});
 template <CompiledValue V>

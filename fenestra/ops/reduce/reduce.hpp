@@ -3,8 +3,8 @@
 #pragma once
 
 #include <fenestra/ops/elementwise/elementwise.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/reduce/call.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
 #include <fenestra/ops/reduce/select.hpp>
 #include <fenestra/ops/require.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>

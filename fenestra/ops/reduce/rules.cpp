@@ -74,8 +74,6 @@ Indices repeated_cells(const Indices& cells, Index count, Index size, const Shap
               "axes folded into one");
 }
 
-FENESTRA_COMPILE_RULES(SumToPrimitive)
-FENESTRA_COMPILE_RULES(BroadcastToPrimitive)
 FENESTRA_COMPILE_RULES(TakePrimitive)
 FENESTRA_COMPILE_RULES(PlacePrimitive)
 FENESTRA_COMPILE_RULES(MaxToPrimitive)

@@ -28,6 +28,10 @@ struct Reshape : EngineOperator<Reshape> {
   static constexpr std::string_view name = "reshape";
   static constexpr std::string_view summary = "the same elements under another shape";
   static constexpr std::string_view example = "x=8x16x4x4 y=8x-1";
+  static constexpr OwnField own_fields[] = {
+      {.name = "y",
+       .meaning = "shape of the result; an extent of -1 is what is left",
+       .is_shape = true}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);

@@ -49,6 +49,13 @@ struct Slice : EngineOperator<Slice> {
       "slice and its adjoint: the cells of a region, and zeros with a region filled";
   static constexpr std::string_view example =
       "f=slice shape=2x3x8x8 begin=0,0,1,0 count=2,3,6,4 step=1,1,1,2";
+  static constexpr OwnField own_fields[] = {
+      {.name = "shape", .meaning = "shape of the whole", .is_shape = true},
+      {.name = "begin",
+       .meaning = "first cell on each axis: 0,1",
+       .otherwise = "0, or the last one where step < 0"},
+      {.name = "count", .meaning = "cells on each axis: 2,6", .otherwise = "as many as there are"},
+      {.name = "step", .meaning = "from one cell to the next: 1,2", .otherwise = "1 on each axis"}};
 
   /// The lists have one value per axis; `begin` defaults to 0, `step` to 1, `count` to what fits.
   static Geometry parse(std::string_view text) {

@@ -23,6 +23,9 @@ struct Sort : EngineOperator<Sort> {
   static constexpr std::string_view summary =
       "the elements of an axis in order, or the first few of them";
   static constexpr std::string_view example = "x=8x100 axis=1 count=5 descending=true";
+  static constexpr OwnField own_fields[] = {
+      {.name = "count", .meaning = "how many of the sorted are kept", .otherwise = "all of them"},
+      {.name = "descending", .meaning = "whether the largest comes first", .otherwise = "false"}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);

@@ -8,8 +8,8 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/kernel_scalar.hpp>
 #include <fenestra/engine/primitive_base.hpp>
+#include <fenestra/ops/axis.hpp>
 #include <fenestra/ops/reduce/select.hpp>
-#include <fenestra/ops/softmax/softmax.hpp>
 #include <fenestra/ops/sort/call.hpp>
 #include <fenestra/spec/options.hpp>
 #include <fenestra/spec/scalar.hpp>

@@ -30,6 +30,8 @@ struct Transpose : EngineOperator<Transpose> {
   static constexpr std::string_view summary =
       "transpose: the same elements with the axes in another order";
   static constexpr std::string_view example = "x=2x3x16x16 order=0,2,3,1";
+  static constexpr OwnField own_fields[] = {
+      {.name = "order", .meaning = "the axes in their new order, each once: 0,2,1"}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);

@@ -30,6 +30,8 @@ struct Where : EngineOperator<Where> {
   static constexpr std::string_view summary =
       "elements of a or of b, as a mask says, with broadcasting";
   static constexpr std::string_view example = "mask=8x16 a=8x16 b=scalar";
+  static constexpr OwnField own_fields[] = {
+      {.name = "mask", .meaning = "shape of what chooses between a and b", .is_shape = true}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);

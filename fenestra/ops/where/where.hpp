@@ -8,7 +8,7 @@
 #include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/where/call.hpp>
 #include <fenestra/tensor/split.hpp>
 

@@ -76,7 +76,7 @@ double coordinate(const Settings& s, const Axis& a, Index o) {
                            x * (a.roi_end - a.roi_start) * (in - 1) / static_cast<double>(a.out - 1)
                      : 0.5 * (a.roi_start + a.roi_end) * (in - 1);
   }
-  throw Error(ErrorCode::unknown_operator,
+  throw Error(ErrorCode::unsupported,
               "attribute coordinate_transformation_mode = " + s.coordinates +
                   " is not known\n  fix: a model with another one");
 }
@@ -95,7 +95,7 @@ Index nearest_cell(const Settings& s, double x) {
   if (s.nearest == "round_prefer_ceil") {
     return static_cast<Index>(std::floor(x + 0.5));
   }
-  throw Error(ErrorCode::unknown_operator,
+  throw Error(ErrorCode::unsupported,
               "attribute nearest_mode = " + s.nearest + " is not known\n  fix: another one");
 }
 

@@ -1,10 +1,10 @@
-// The elementwise family, sums, expansions and reshapes on batches: the hidden axis is one more
-// leading axis.
+// The elementwise functions, sums and expansions on batches: the hidden axis is one more leading
+// axis.
 #pragma once
 
 #include <fenestra/engine/batch.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/reduce/primitives.hpp>
+#include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 
 namespace fenestra {
@@ -59,11 +59,6 @@ template <class V>
 Applied<V> BroadcastToPrimitive::batched(const BatchCall<V>& call) const {
   const V aligned = reshape(call.stacked(0), detail::padded_front(call.count, from, to.rank()));
   return {broadcast_to(aligned, with_front(call.count, to)), {}};
-}
-
-template <class V>
-Applied<V> ReshapePrimitive::batched(const BatchCall<V>& call) const {
-  return {reshape(call.stacked(0), with_front(call.count, to)), {}};
 }
 
 }  // namespace fenestra

@@ -1,7 +1,9 @@
 // Matrix products on batches: the hidden axis is one more leading axis of the stack of matrices.
+// And sums of products by letters, which are made of them.
 #pragma once
 
 #include <fenestra/engine/batch.hpp>
+#include <fenestra/ops/matmul/einsum.hpp>
 #include <fenestra/ops/matmul/matmul.hpp>
 
 namespace fenestra {

@@ -10,8 +10,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
-#include <fenestra/ops/elementwise/evaluate.hpp>
-#include <fenestra/ops/reduce/call.hpp>
+#include <fenestra/ops/elementwise/call.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 

@@ -1,2 +1,0 @@
-# What the folder adds to the library and the tests.
-set(operator_sources evaluate.cpp)
