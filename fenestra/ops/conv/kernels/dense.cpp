@@ -14,6 +14,8 @@
 #include <fenestra/ops/conv/kernels/dense_tiles.hpp>
 #include <fenestra/ops/conv/kernels/direct_tiles.hpp>
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 
 namespace fenestra::detail {
@@ -22,6 +24,10 @@ namespace {
 
 // Source rows of all planes, beside the weights of a block in a second-level cache. 512 @7 fits.
 constexpr Index kDenseStripBytes = 512 * 1024;
+// Where what the next band reads is asked for: both bands, beside weights and results.
+constexpr Index kAheadBytes = 256 * 1024;
+// A source of fewer bytes may lie in a cache near by: asking ahead takes longer than waiting.
+constexpr Index kCachedBytes = 4 * 1024 * 1024;
 // Cells whose sums in a block of channels are stored together: 16 KiB, in a first-level cache.
 constexpr Index kStoredCells = 128;
 // Planes a multiple of this apart share few sets of a cache: their rows are copied.
@@ -50,6 +56,10 @@ class Dense {
         source_outer_(axes_.outer_product(transposed_ ? &WindowAxis::out : &WindowAxis::in)),
         target_outer_(axes_.outer_product(transposed_ ? &WindowAxis::in : &WindowAxis::out)) {
     in_place_ = sees_source_only();
+    asks_ahead_ =
+        in_place_ && !last_ && inner_taps_ == 1 &&
+        g_.batch * g_.groups * source_channels_ * plane_cells() * static_cast<Index>(sizeof(T)) >
+            kCachedBytes;
     choose_band();
     allocate(kernels::scratch_caller, [&](Arena& arena) { cut_tables(arena); });
     fill_tables();
@@ -192,7 +202,8 @@ class Dense {
     const auto fits = [&](Index row_places, Index column_places) {
       const Index elements =
           strip_elements(row_places, column_places) + row_places * column_places * results;
-      return elements * static_cast<Index>(sizeof(T)) <= kDenseStripBytes;
+      return elements * static_cast<Index>(sizeof(T)) <=
+             (asks_ahead_ ? kAheadBytes : kDenseStripBytes);
     };
     const Index columns = columns_.places();
     const auto cut_columns = [&](Index parts) {
@@ -414,7 +425,16 @@ class Dense {
       row.weight_plane = axes_.outer_rank == 0 ? nullptr : list.weight_plane;
     }
     const T* first = row.source;
+    const T* next = first + (column_end - band.column) * row.step;
+    const Index ahead =
+        asks_ahead_ ? std::min(band_columns_, columns_.places() - column_end) * row.step : 0;
+    const Index blocks = band.block1 - band.block0;
     for (Index block = band.block0; block < band.block1; ++block) {
+      ask_ahead(row,
+                next,
+                ahead,
+                (block - band.block0) * row.planes / blocks,
+                (block - band.block0 + 1) * row.planes / blocks);
       if (weights_ == nullptr) {
         pack_block(band.group, block, place, weights);
       }
@@ -431,6 +451,17 @@ class Dense {
     }
     if (last_ && arguments_.finish != nullptr) {
       finish_last(band, row_end, column_end);
+    }
+  }
+
+  /// Asks for `count` elements of planes [begin, end) from `next` on. A tile reads a few cells of
+  /// planes that lie pages apart, which no prefetcher takes for streams; plane by plane they are.
+  static void ask_ahead(
+      const DenseRow<T>& row, const T* next, Index count, Index begin, Index end) {
+    for (Index plane = begin; plane < end; ++plane) {
+      for (Index i = 0; i < count; i += 64 / static_cast<Index>(sizeof(T))) {
+        hwy::Prefetch(next + plane * row.plane_pitch + i);
+      }
     }
   }
 
@@ -536,6 +567,7 @@ class Dense {
   Index source_outer_;
   Index target_outer_;
   bool in_place_ = false;
+  bool asks_ahead_ = false;
   Index band_rows_ = 1;  // in places, as all of a band
   Index band_columns_ = 1;
   Index stored_rows_ = 1;

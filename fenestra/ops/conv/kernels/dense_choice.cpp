@@ -154,6 +154,11 @@ const char* refuse_conv_dense(const ConvProblem& problem) {
   if (!transposed && cells < 49) {
     return "too few cells share packed weights";  // 512 @4: 1210, gemm 820
   }
+  if (transposed && targets <= 16 && g.windows.out_cells() <= 8) {
+    // D of k4 s4 16 -> 64 @16: 4.2, gemm 3.2; 3 16 -> 64 @8: 4.2, gemm 2.5; 64 -> 64 @10: 13, gemm
+    // 22.
+    return "too few windows share packed weights";
+  }
   if (loops.cells[1] < 14 &&
       !pays_with_small_tiles(g, transposed, axes.outer_product(&WindowAxis::kernel))) {
     return "too few registers for large tiles";

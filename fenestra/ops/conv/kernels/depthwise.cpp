@@ -20,6 +20,14 @@ constexpr Index kRangeWork = 100'000;
 // takes longer there than waiting for them.
 constexpr Index kCachedBytes = 4 * 1024 * 1024;
 
+bool one_channel(const ConvGeometry& g) { return g.group_in() == 1 && g.group_out() == 1; }
+
+/// Groups of which a vector holds both the sources and the targets.
+template <class T>
+Index groups_together(const ConvGeometry& g) {
+  return depthwise_loops<T>().lanes / std::max(g.group_in(), g.group_out());
+}
+
 /// Forward and input gradient.
 template <class T>
 class DepthwiseCorrelation {
@@ -29,19 +37,58 @@ class DepthwiseCorrelation {
         arguments_(arguments),
         axes_(g_.windows),
         transposed_(problem.direction == ConvDirection::input_grad),
-        channels_(g_.out_channels),
+        source_channels_(transposed_ ? g_.out_channels : g_.in_channels),
+        channels_(transposed_ ? g_.in_channels : g_.out_channels),
         phases_(transposed_ ? axes_.column.stride : 1),
-        asks_ahead_(g_.batch * (g_.windows.in_cells() + g_.windows.out_cells()) * channels_ *
-                        static_cast<Index>(sizeof(T)) >
+        asks_ahead_(g_.batch * (g_.windows.in_cells() + g_.windows.out_cells()) *
+                        std::max(source_channels_, channels_) * static_cast<Index>(sizeof(T)) >
                     kCachedBytes) {
+    if (!one_channel(g_)) {
+      share_vectors();
+    }
     allocate(kernels::scratch_caller, [&](Arena& arena) {
       taps_ = arena.take<DepthwiseTap>(columns() * axes_.column.kernel);
       runs_ = arena.take<DepthwiseRun>(columns());
+      lookup_ = arena.take<DepthwiseLane<T>>(groups_.blocks == 0 ? 0 : weight_tap());
     });
     cut_columns();
+    fill_lookup();
   }
 
-  void run() const {
+  /// None where weights are read as they lie.
+  Index packed_elements() const { return groups_.blocks * groups_.weight_block; }
+
+  /// Writes the weights as a run reads them, with zeros in lanes that have no target.
+  void pack_weights(T* packed) const {
+    const Index sources = groups_.sources;
+    const Index targets = channels_ / g_.groups;
+    const Index lanes = depthwise_loops<T>().lanes;
+    for (Index block = 0; block < groups_.blocks; ++block) {
+      const Index first = block * groups_.target_block;
+      const Index count = std::min(groups_.target_block, channels_ - first);
+      for (Index tap = 0; tap < g_.windows.taps(); ++tap) {
+        const T* w = arguments_.rhs + tap * g_.group_in() * g_.out_channels;
+        for (Index s = 0; s < sources; ++s, packed += lanes) {
+          for (Index lane = 0; lane < lanes; ++lane) {
+            const Index group = (first + lane) / targets;
+            const Index target = (first + lane) % targets;
+            const Index in = transposed_ ? target : s;
+            const Index out = group * g_.group_out() + (transposed_ ? s : target);
+            packed[lane] = lane < count ? w[in * g_.out_channels + out] : T(0);
+          }
+        }
+      }
+    }
+  }
+
+  void run() {
+    weights_ = groups_.blocks == 0 ? arguments_.rhs : arguments_.packed;
+    if (weights_ == nullptr) {
+      T* packed = kernels::scratch<T>(kernels::scratch_caller_3,
+                                      static_cast<std::size_t>(packed_elements()));
+      pack_weights(packed);
+      weights_ = packed;
+    }
     const Index outer = axes_.outer_product(transposed_ ? &WindowAxis::in : &WindowAxis::out);
     const Index rows = transposed_ ? axes_.row.in : axes_.row.out;
     const Index lines = g_.batch * outer * rows;
@@ -57,10 +104,36 @@ class DepthwiseCorrelation {
  private:
   Index columns() const { return transposed_ ? axes_.column.in : axes_.column.out; }
   Index source_columns() const { return transposed_ ? axes_.column.out : axes_.column.in; }
+  /// Weights of a tap, in a block where there are some.
+  Index weight_tap() const {
+    return groups_.blocks == 0 ? channels_ : groups_.sources * depthwise_loops<T>().lanes;
+  }
+
+  /// Blocks of groups, as many as a vector holds of both their sources and their targets.
+  void share_vectors() {
+    const Index sources = source_channels_ / g_.groups;
+    const Index targets = channels_ / g_.groups;
+    const Index together = groups_together<T>(g_);
+    groups_ = {.sources = sources,
+               .blocks = ceil_of(g_.groups, together),
+               .source_block = together * sources,
+               .target_block = together * targets,
+               .weight_block = g_.windows.taps() * sources * depthwise_loops<T>().lanes};
+  }
+  void fill_lookup() {
+    const Index lanes = depthwise_loops<T>().lanes;
+    const Index targets = channels_ / g_.groups;
+    for (Index i = 0; i < (groups_.blocks == 0 ? 0 : weight_tap()); ++i) {
+      const Index lane = i % lanes;
+      const Index source = lane / targets * groups_.sources + i / lanes;
+      lookup_[i] = static_cast<DepthwiseLane<T>>(lane < groups_.target_block ? source : 0);
+    }
+    groups_.lookup = lookup_;
+  }
 
   /// Whether column b sees through the same taps as a, `steps` source columns further.
   bool continues(Index a, Index count_a, Index b, Index count_b, Index steps) const {
-    const Index shift = steps * (transposed_ ? 1 : axes_.column.stride) * channels_;
+    const Index shift = steps * (transposed_ ? 1 : axes_.column.stride) * source_channels_;
     if (count_a != count_b) {
       return false;
     }
@@ -82,7 +155,7 @@ class DepthwiseCorrelation {
     for (Index q = 0; q < columns(); ++q) {
       Index count = 0;
       for_each_source(axes_.column, transposed_, q, [&](Index tap, Index cell) {
-        taps_[q * axes_.column.kernel + count++] = {cell * channels_, tap * channels_};
+        taps_[q * axes_.column.kernel + count++] = {cell * source_channels_, tap * weight_tap()};
       });
       counts[q] = count;
     }
@@ -111,31 +184,33 @@ class DepthwiseCorrelation {
     });
     const Index source_rows = transposed_ ? axes_.row.out : axes_.row.in;
     const Index source_cells = transposed_ ? g_.windows.out_cells() : g_.windows.in_cells();
-    const T* source = arguments_.lhs + sample * source_cells * channels_;
+    const T* source = arguments_.lhs + sample * source_cells * source_channels_;
+    const Index row_size = source_columns() * source_channels_;
     Index count = 0;
     for_each_outer(axes_, transposed_, outer, [&](Index outer_tap, Index outer_cell) {
       for_each_source(axes_.row, transposed_, target_row, [&](Index tap, Index cell) {
-        row[count++] = {source + (outer_cell * source_rows + cell) * source_columns() * channels_,
-                        arguments_.rhs +
-                            (outer_tap * axes_.row.kernel + tap) * axes_.column.kernel * channels_};
+        const Index tap_row = outer_tap * axes_.row.kernel + tap;
+        row[count++] = {source + (outer_cell * source_rows + cell) * row_size,
+                        weights_ + tap_row * axes_.column.kernel * weight_tap()};
       });
     });
-    const Index row_size = source_columns() * channels_;
     const T* ahead = source;
     for (Index i = 0; i < count; ++i) {
       ahead = std::max(ahead, row[i].source + row_size);
     }
-    const Index left = source + source_cells * channels_ - ahead;
+    const Index left = source + source_cells * source_channels_ - ahead;
     depthwise_loops<T>().run_line(
         {.row = row,
          .rows = count,
          .run = runs_,
          .runs = run_count_,
-         .source_step = (transposed_ ? 1 : axes_.column.stride) * channels_,
+         .source_step = (transposed_ ? 1 : axes_.column.stride) * source_channels_,
          .target_step = phases_ * channels_,
+         .source_channels = source_channels_,
          .channels = channels_,
          .bias = arguments_.bias,
          .out = arguments_.out + line * columns() * channels_,
+         .groups = groups_,
          .ahead = ahead,
          .ahead_size = asks_ahead_ ? std::min(left, row_size) : 0});
     if (arguments_.finish != nullptr) {
@@ -147,9 +222,13 @@ class DepthwiseCorrelation {
   const ConvArguments<T>& arguments_;
   Axes axes_;
   bool transposed_;
-  Index channels_;
+  Index source_channels_;
+  Index channels_;  // of the target
   Index phases_;
   bool asks_ahead_;
+  DepthwiseGroups<T> groups_;
+  DepthwiseLane<T>* lookup_ = nullptr;
+  const T* weights_ = nullptr;
   DepthwiseTap* taps_ = nullptr;  // [columns][kernel]
   DepthwiseRun* runs_ = nullptr;
   Index run_count_ = 0;
@@ -235,16 +314,41 @@ void depthwise_weight_grad(const ConvGeometry& g, const ConvArguments<T>& argume
 
 }  // namespace
 
-const char* refuse_conv_depthwise(const ConvProblem& problem) {
+template <class T>
+const char* depthwise_lacks(const ConvProblem& problem) {
   const ConvGeometry& g = problem.geometry;
   if (g.layout != Layout::channels_last) {
     return "channels first: vectors along the width do it";
   }
-  if (g.in_channels != g.groups || g.out_channels != g.groups) {
-    return "more than one channel to a group";
+  if (g.in_channels == 0 || g.out_channels == 0) {
+    return "no channels";
   }
-  if (g.groups < kLeastChannels) {
-    return "fewer than four channels";
+  if (one_channel(g)) {
+    return g.groups < kLeastChannels ? "fewer than four channels" : nullptr;
+  }
+  if (problem.direction == ConvDirection::weight_grad) {
+    return "a weight gradient of groups of more than one channel";
+  }
+  return groups_together<T>(g) == 0 ? "a vector does not hold a group" : nullptr;
+}
+
+template <class T>
+const char* refuse_conv_depthwise(const ConvProblem& problem) {
+  if (const char* reason = depthwise_lacks<T>(problem)) {
+    return reason;
+  }
+  const ConvGeometry& g = problem.geometry;
+  if (one_channel(g)) {
+    return nullptr;
+  }
+  if (g.groups == 1) {
+    return "no groups";
+  }
+  const Index together = groups_together<T>(g);
+  const Index targets =
+      problem.direction == ConvDirection::input_grad ? g.in_channels : g.out_channels;
+  if (together < 2 || 2 * targets < ceil_of(g.groups, together) * depthwise_loops<T>().lanes) {
+    return "groups leave vectors empty, or are as wide as one";
   }
   return nullptr;
 }
@@ -258,7 +362,29 @@ void run_conv_depthwise(const ConvProblem& problem, const ConvArguments<T>& argu
   }
 }
 
-template void run_conv_depthwise(const ConvProblem&, const ConvArguments<float>&);
-template void run_conv_depthwise(const ConvProblem&, const ConvArguments<double>&);
+template <class T>
+Index packed_elements_conv_depthwise(const ConvProblem& problem) {
+  if (problem.direction == ConvDirection::weight_grad) {
+    return 0;
+  }
+  const ConvArguments<T> none;
+  return DepthwiseCorrelation<T>(problem, none).packed_elements();
+}
+
+template <class T>
+void pack_conv_depthwise(const ConvProblem& problem, const ConvArguments<T>& arguments) {
+  DepthwiseCorrelation<T>(problem, arguments).pack_weights(arguments.out);
+}
+
+#define FENESTRA_INSTANTIATE_CONV_DEPTHWISE(T)                                    \
+  template const char* depthwise_lacks<T>(const ConvProblem&);                    \
+  template const char* refuse_conv_depthwise<T>(const ConvProblem&);              \
+  template Index packed_elements_conv_depthwise<T>(const ConvProblem&);           \
+  template void pack_conv_depthwise(const ConvProblem&, const ConvArguments<T>&); \
+  template void run_conv_depthwise(const ConvProblem&, const ConvArguments<T>&)
+
+FENESTRA_INSTANTIATE_CONV_DEPTHWISE(float);
+FENESTRA_INSTANTIATE_CONV_DEPTHWISE(double);
+#undef FENESTRA_INSTANTIATE_CONV_DEPTHWISE
 
 }  // namespace fenestra::detail

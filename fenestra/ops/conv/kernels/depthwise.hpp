@@ -1,18 +1,33 @@
-// Convolutions with one channel to a group on channels-last tensors, vectors along the channels:
-// conv_f32_depthwise and conv_f64_depthwise, all three directions. Internal: not installed.
-// See docs/kernels/depthwise.md.
+// Convolutions with one channel to a group, or a few, on channels-last tensors, vectors along the
+// channels: conv_f32_depthwise and conv_f64_depthwise, all three directions of one channel, forward
+// and input gradient of a few. Internal: not installed. See docs/kernels/depthwise.md.
 #pragma once
 
 #include <fenestra/ops/conv/candidates.hpp>
 
+#include <cstdint>
+#include <type_traits>
+
 namespace fenestra::detail {
 
-/// Refuses other layouts, wider groups, and channels that do not fill a vector of four.
+/// Other layouts, groups that no vector holds, and channels that do not fill a vector of four.
+template <class T>
+const char* depthwise_lacks(const ConvProblem& problem);
+
+/// Refuses groups of which a vector does not hold two, too, and those that leave it half empty.
+template <class T>
 const char* refuse_conv_depthwise(const ConvProblem& problem);
 
-/// Scratch: tables of one number per column and column tap, and per row and row tap.
+/// Scratch: tables of one number per column and column tap, and per row and row tap; weights of
+/// groups of more than one channel, in whole vectors.
 template <class T>
 void run_conv_depthwise(const ConvProblem& problem, const ConvArguments<T>& arguments);
+
+/// Of groups of one channel, which are read where they lie, none.
+template <class T>
+Index packed_elements_conv_depthwise(const ConvProblem& problem);
+template <class T>
+void pack_conv_depthwise(const ConvProblem& problem, const ConvArguments<T>& arguments);
 
 // --- Between depthwise.cpp, which cuts the work, and depthwise_tiles.cpp, which
 // has the loops for every instruction set. Offsets count numbers, not cells.
@@ -42,6 +57,22 @@ struct DepthwiseRow {
   const T* weight = nullptr;
 };
 
+/// The number of a lane, as instructions that permute lanes want it.
+template <class T>
+using DepthwiseLane = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+/// Groups of more than one channel: whole groups share a vector of targets, a block. The source
+/// channels of a block fit a vector, too; `lookup` deals them to the targets of their groups.
+template <class T>
+struct DepthwiseGroups {
+  Index sources = 1;       ///< channels of a group
+  Index blocks = 0;        ///< of a cell
+  Index source_block = 0;  ///< channels
+  Index target_block = 0;
+  Index weight_block = 0;                    ///< weights, which lie as [block][tap][source][lane]
+  const DepthwiseLane<T>* lookup = nullptr;  ///< [source][lane]: where the target finds the source
+};
+
 /// One target row, forward or input gradient.
 template <class T>
 struct DepthwiseLine {
@@ -51,10 +82,12 @@ struct DepthwiseLine {
   Index runs = 0;
   Index source_step = 0;
   Index target_step = 0;
-  Index channels = 0;
+  Index source_channels = 0;
+  Index channels = 0;  ///< of the target
   const T* bias = nullptr;
   T* out = nullptr;
-  const T* ahead = nullptr;  ///< what the next line reads first, or null
+  DepthwiseGroups<T> groups;  ///< without blocks: one channel to a group
+  const T* ahead = nullptr;   ///< what the next line reads first, or null
   Index ahead_size = 0;
 };
 

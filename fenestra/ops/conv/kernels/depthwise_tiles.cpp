@@ -23,6 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using kernels::HWY_NAMESPACE::kLanes;
 using kernels::HWY_NAMESPACE::lanes;
+using kernels::HWY_NAMESPACE::load_part;
+using kernels::HWY_NAMESPACE::store_part;
 using kernels::HWY_NAMESPACE::Wide;
 template <class T>
 using Narrow = hn::CappedTag<T, 4>;
@@ -48,6 +50,28 @@ HWY_INLINE void for_each_vector(Index begin, Index end, const Body& body) {
   }
 }
 
+/// Sums of n columns to channels c to c + count, at most a vector of them.
+template <int n, class D, class T>
+HWY_INLINE void store_tile(D d,
+                           const DepthwiseLine<T>& line,
+                           const DepthwiseRun& run,
+                           Index c,
+                           Index count,
+                           hn::Vec<D> (&sum)[n]) {
+  T* to = line.out + run.target + c;
+  if (line.bias != nullptr) {
+    const auto bias = load_part(d, line.bias + c, count, T(0));
+    FENESTRA_UNROLL
+    for (int k = 0; k < n; ++k) {
+      sum[k] = hn::Add(sum[k], bias);
+    }
+  }
+  FENESTRA_UNROLL
+  for (int k = 0; k < n; ++k) {
+    store_part(d, sum[k], to + k * line.target_step, count);
+  }
+}
+
 template <int n, class D, class T>
 HWY_INLINE void run_tile(D d, const DepthwiseLine<T>& line, const DepthwiseRun& run, Index c) {
   hn::Vec<D> sum[n];
@@ -68,17 +92,52 @@ HWY_INLINE void run_tile(D d, const DepthwiseLine<T>& line, const DepthwiseRun& 
       }
     }
   }
-  T* to = line.out + run.target + c;
-  if (line.bias != nullptr) {
-    const auto bias = hn::LoadU(d, line.bias + c);
-    FENESTRA_UNROLL
-    for (int k = 0; k < n; ++k) {
-      sum[k] = hn::Add(sum[k], bias);
-    }
-  }
+  store_tile(d, line, run, c, lanes(d), sum);
+}
+
+/// n columns of a block of groups. `kWhole`: there is a whole vector of sources to read.
+template <int n, bool kWhole, class T>
+HWY_INLINE void run_groups(const DepthwiseLine<T>& line, const DepthwiseRun& run, Index block) {
+  const Wide<T> d;
+  const DepthwiseGroups<T>& g = line.groups;
+  hn::Vec<Wide<T>> sum[n];
   FENESTRA_UNROLL
   for (int k = 0; k < n; ++k) {
-    hn::StoreU(sum[k], d, to + k * line.target_step);
+    sum[k] = hn::Zero(d);
+  }
+  const Index channel = block * g.source_block;
+  const Index count = line.source_channels - channel;
+  const Index step = line.source_step;
+  for (Index r = 0; r < line.rows; ++r) {
+    const T* source = line.row[r].source + channel;
+    const T* weight = line.row[r].weight + block * g.weight_block;
+    for (Index t = 0; t < run.taps; ++t) {
+      const T* from = source + run.tap[t].source;
+      const T* w = weight + run.tap[t].weight;
+      for (Index s = 0; s < g.sources; ++s) {
+        const auto lookup = hn::SetTableIndices(d, g.lookup + s * kLanes<T>);
+        const auto weights = hn::LoadU(d, w + s * kLanes<T>);
+        FENESTRA_UNROLL
+        for (int k = 0; k < n; ++k) {
+          const auto cell =
+              kWhole ? hn::LoadU(d, from + k * step) : load_part(d, from + k * step, count, T(0));
+          sum[k] = hn::MulAdd(weights, hn::TableLookupLanes(cell, lookup), sum[k]);
+        }
+      }
+    }
+  }
+  const Index target = block * g.target_block;
+  store_tile(d, line, run, target, std::min(g.target_block, line.channels - target), sum);
+}
+
+template <int n, class T>
+void run_blocks(const DepthwiseLine<T>& line, const DepthwiseRun& run) {
+  for (Index block = 0; block < line.groups.blocks; ++block) {
+    if (line.source_channels - block * line.groups.source_block >= kLanes<T>) {
+      run_groups<n, true>(line, run, block);
+    } else {
+      run_groups<n, false>(line, run, block);
+    }
   }
 }
 
@@ -90,6 +149,15 @@ void run_line(const DepthwiseLine<T>& line) {
     for (Index at = i * line.ahead_size / line.runs; at < (i + 1) * line.ahead_size / line.runs;
          at += kLine) {
       hwy::Prefetch(line.ahead + at);
+    }
+    if (line.groups.blocks > 0) {
+      switch (run.columns) {
+        case 8: run_blocks<8>(line, run); break;
+        case 4: run_blocks<4>(line, run); break;
+        case 2: run_blocks<2>(line, run); break;
+        default: run_blocks<1>(line, run);
+      }
+      continue;
     }
     for_each_vector<T>(0, line.channels, [&](auto d, Index c) HWY_ATTR {
       switch (run.columns) {

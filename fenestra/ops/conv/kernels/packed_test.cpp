@@ -3,7 +3,7 @@
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/ops/conv/candidates.hpp>
-#include <fenestra/ops/conv/kernels/dense.hpp>
+#include <fenestra/ops/conv/kernels/depthwise.hpp>
 #include <fenestra/ops/conv/kernels/testing.hpp>
 
 #include <gtest/gtest.h>
@@ -33,6 +33,7 @@ constexpr const char* kProblems[] = {
     "x=1x14x14x40 w=3x3x40x36 padding=1 bias=true layout=channels_last",
     "x=3x9x8x3 w=3x3x3x20 padding=1 stride=2 layout=channels_last",
     "x=2x9x9x8 w=3x3x4x12 padding=1 groups=2 bias=true layout=channels_last",
+    "x=2x9x10x14 w=3x3x2x14 padding=1 stride=2 groups=7 bias=true layout=channels_last",
     "x=2x10x10x24 w=3x3x1x24 padding=1 groups=24 layout=channels_last",
     "x=1x1x1x600 w=1x1x600x70 bias=true layout=channels_last",
     "x=6x2x2x9 w=1x1x9x33 layout=channels_last"};
@@ -44,11 +45,7 @@ std::vector<ConvProblem> problems(const ConvCandidate<T>& candidate) {
     for (const ConvDirection direction : {ConvDirection::forward, ConvDirection::input_grad}) {
       const ConvProblem problem{direction, Conv::parse(text)};
       // What a candidate refuses because others are faster it can do all the same.
-      const bool can =
-          candidate.name.ends_with("_dense")
-              ? detail::dense_lacks(problem) == nullptr
-              : candidate.name.ends_with("_direct") || candidate.refuse(problem) == nullptr;
-      if (can) {
+      if (candidate.can_run(problem)) {
         accepted.push_back(problem);
       }
     }
@@ -127,8 +124,9 @@ TEST_P(ConvPacked, WeightsPackedAheadGiveTheSameBits) {
   std::set<std::string> packing;
   expect_packed_bits<float>(packing);
   expect_packed_bits<double>(packing);
-  // Winograd, dense, direct and gemm, forward and input gradient, both scalars.
-  EXPECT_EQ(packing.size(), 16u);
+  // Winograd, dense, direct and gemm, forward and input gradient, both scalars; groups that share
+  // vectors, where there are some.
+  EXPECT_EQ(packing.size(), detail::depthwise_loops<float>().lanes > 1 ? 20u : 16u);
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 // order that follows from the taps alone.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
+#include <fenestra/ops/conv/kernels/direct.hpp>
 #include <fenestra/ops/conv/kernels/direct_axes.hpp>
 #include <fenestra/ops/conv/kernels/planes.hpp>
 #include <fenestra/ops/conv/kernels/planes_tiles.hpp>
@@ -22,6 +23,8 @@ namespace {
 constexpr Index kRangeWork = 100'000;
 // A row of windows may see as much as a second-level cache holds.
 constexpr Index kMostSheetBytes = 256 * 1024;
+// Columns of an input gradient from which the direct convolution deals strided ones faster.
+constexpr Index kLongRow = 32;
 
 /// The sheet of one problem: its sizes, and what goes into it.
 struct Sheet {
@@ -305,12 +308,20 @@ const char* refuse_conv_planes(const ConvProblem& problem) {
   if (const char* reason = planes_lacks<T>(problem)) {
     return reason;
   }
-  // Most of what a sheet holds of such rows no tap sees. Outer products are faster in 28 of 38
-  // random problems, slower in 9.
+  // Such columns are dealt one by one, and most of what a sheet holds of the rows no tap sees.
+  // Outer products are faster in 28 of 38 random problems, slower in 9. Direct, whose input
+  // gradient needs long rows: 5x5 s3 32 @56: F 415, direct 147; D 443, direct 303; 3x3 s3 64 @28: F
+  // 199, direct 84; D 232, direct 248; on AVX2 the same.
   const Axes axes(problem.geometry.windows);
-  if (problem.direction == ConvDirection::weight_grad && axes.column.stride >= 3 &&
-      axes.column.out > 1 && axes.row.out * axes.column.out >= 10) {
-    return "columns too far apart for a sheet";
+  if (axes.column.stride >= 3) {
+    const bool too_far =
+        problem.direction == ConvDirection::weight_grad
+            ? axes.column.out > 1 && axes.row.out * axes.column.out >= 10
+            : (problem.direction == ConvDirection::forward || axes.column.in >= kLongRow) &&
+                  refuse_conv_direct<T>(problem) == nullptr;
+    if (too_far) {
+      return "columns too far apart for a sheet";
+    }
   }
   return nullptr;
 }
