@@ -66,24 +66,24 @@ HWY_INLINE hn::Vec<D> power_of_two(D d, hn::Vec<D> k) {
   return hn::BitCast(d, hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(bits, biased)));
 }
 
-/// a * b - p for p the rounded product. |a|, |b| < 2^60 where nothing is fused.
+/// 2^k y, rounded once, for y of ordinary size and a whole k at which that is a number, denormal
+/// ones included, or infinite. In two steps, neither of whose powers leaves the normal numbers; an
+/// instruction of AVX-512 does the same.
 template <class D>
-HWY_INLINE hn::Vec<D> product_error(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> p) {
-#if FENESTRA_HAS_VECTORS
+HWY_INLINE hn::Vec<D> times_power_of_two(D d, hn::Vec<D> y, hn::Vec<D> k) {
+  using T = hn::TFromD<D>;
+#if HWY_TARGET == HWY_AVX3
   static_cast<void>(d);
-  return hn::MulSub(a, b, p);
-#else
-  const auto high_part = [&](hn::Vec<D> v) {
-    const auto c = hn::Mul(v, hn::Set(d, MathConstants<hn::TFromD<D>>::kSplitter));
-    return hn::Sub(c, hn::Sub(c, v));
-  };
-  const auto a1 = high_part(a);
-  const auto b1 = high_part(b);
-  const auto a2 = hn::Sub(a, a1);
-  const auto b2 = hn::Sub(b, b1);
-  const auto cross = hn::Add(hn::Mul(a1, b2), hn::Mul(a2, b1));
-  return hn::Add(hn::Add(hn::Sub(hn::Mul(a1, b1), p), cross), hn::Mul(a2, b2));
+  if constexpr (sizeof(y.raw) == 64) {
+    if constexpr (sizeof(T) == 4) {
+      return hn::Vec<D>{_mm512_scalef_ps(y.raw, k.raw)};
+    } else {
+      return hn::Vec<D>{_mm512_scalef_pd(y.raw, k.raw)};
+    }
+  }
 #endif
+  const auto half = nearest_whole(d, hn::Mul(k, hn::Set(d, T(0.5))));
+  return hn::Mul(hn::Mul(y, power_of_two(d, half)), power_of_two(d, hn::Sub(k, half)));
 }
 
 /// f(a, b) lane by lane where `bad` is set, y elsewhere.
@@ -117,24 +117,70 @@ struct ExpParts {
   hn::Vec<D> less_one;
 };
 
-/// `tail` is added to r: x + tail is the argument.
+/// The k of x: nearest_whole of x/ln(2), with the product inside the sum.
 template <class D>
-HWY_INLINE ExpParts<D> exp_parts(D d, hn::Vec<D> x, hn::Vec<D> tail) {
+HWY_INLINE hn::Vec<D> exp_whole(D d, hn::Vec<D> x) {
   using C = MathConstants<hn::TFromD<D>>;
-  const auto k = nearest_whole(d, hn::Mul(x, hn::Set(d, C::kLog2OfE)));
-  auto r = hn::NegMulAdd(k, hn::Set(d, C::kLn2High), x);
-  r = hn::Add(hn::NegMulAdd(k, hn::Set(d, C::kLn2Low), r), tail);
-  return {k, hn::MulAdd(hn::Mul(r, r), polynomial(d, r, C::kExp), r)};
+  const auto shift = hn::Set(d, C::kShift);
+  return hn::Sub(hn::MulAdd(x, hn::Set(d, C::kLog2OfE), shift), shift);
 }
 
-/// 2^k (1 + p) in two steps: neither power leaves the normal numbers, and the last product rounds
-/// once.
+/// exp(r) - 1 for |r| <= ln(2)/2.
+template <class D>
+HWY_INLINE hn::Vec<D> exp_less_one(D d, hn::Vec<D> r) {
+  return hn::MulAdd(hn::Mul(r, r), polynomial(d, r, MathConstants<hn::TFromD<D>>::kExp), r);
+}
+
+/// x - k ln 2
+template <class D>
+HWY_INLINE hn::Vec<D> exp_rest(D d, hn::Vec<D> x, hn::Vec<D> k) {
+  using C = MathConstants<hn::TFromD<D>>;
+  return hn::NegMulAdd(k, hn::Set(d, C::kLn2Low), hn::NegMulAdd(k, hn::Set(d, C::kLn2High), x));
+}
+
+template <class D>
+HWY_INLINE ExpParts<D> exp_parts(D d, hn::Vec<D> x) {
+  const auto k = exp_whole(d, x);
+  return {k, exp_less_one(d, exp_rest(d, x, k))};
+}
+
+/// Of x + tail.
+template <class D>
+HWY_INLINE ExpParts<D> exp_parts(D d, hn::Vec<D> x, hn::Vec<D> tail) {
+  const auto k = exp_whole(d, x);
+  return {k, exp_less_one(d, hn::Add(exp_rest(d, x, k), tail))};
+}
+
+/// Of a * b before it is rounded: the exponential would lose as many digits as the product has
+/// before its point.
+template <class D>
+HWY_INLINE ExpParts<D> exp_parts_of_product(D d, hn::Vec<D> a, hn::Vec<D> b) {
+  using C = MathConstants<hn::TFromD<D>>;
+  const auto product = hn::Mul(a, b);
+#if FENESTRA_HAS_VECTORS
+  const auto k = exp_whole(d, product);
+  // The product with k is exact, and the difference small.
+  const auto less_high = hn::MulSub(a, b, hn::Mul(k, hn::Set(d, C::kLn2High)));
+  return {k, exp_less_one(d, hn::NegMulAdd(k, hn::Set(d, C::kLn2Low), less_high))};
+#else
+  const auto high_part = [&](hn::Vec<D> v) {
+    const auto c = hn::Mul(v, hn::Set(d, C::kSplitter));
+    return hn::Sub(c, hn::Sub(c, v));
+  };
+  const auto a1 = high_part(a);
+  const auto b1 = high_part(b);
+  const auto a2 = hn::Sub(a, a1);
+  const auto b2 = hn::Sub(b, b1);
+  const auto cross = hn::Add(hn::Mul(a1, b2), hn::Mul(a2, b1));
+  const auto error = hn::Add(hn::Add(hn::Sub(hn::Mul(a1, b1), product), cross), hn::Mul(a2, b2));
+  return exp_parts(d, product, error);
+#endif
+}
+
+/// 2^k (1 + p)
 template <class D>
 HWY_INLINE hn::Vec<D> scaled_exp(D d, const ExpParts<D>& e) {
-  using T = hn::TFromD<D>;
-  const auto half = nearest_whole(d, hn::Mul(e.k, hn::Set(d, T(0.5))));
-  const auto y = hn::Mul(hn::Add(hn::Set(d, T(1)), e.less_one), power_of_two(d, half));
-  return hn::Mul(y, power_of_two(d, hn::Sub(e.k, half)));
+  return times_power_of_two(d, hn::Add(hn::Set(d, hn::TFromD<D>(1)), e.less_one), e.k);
 }
 
 template <class D>
@@ -142,7 +188,7 @@ HWY_INLINE hn::Vec<D> vector_exp(D d, hn::Vec<D> x) {
   using C = MathConstants<hn::TFromD<D>>;
   // Beyond these bounds results are 0 and infinity. Which bound a NaN becomes does not matter.
   const auto bounded = hn::Max(hn::Min(x, hn::Set(d, C::kExpHigh)), hn::Set(d, C::kExpLow));
-  const auto y = scaled_exp(d, exp_parts(d, bounded, hn::Zero(d)));
+  const auto y = scaled_exp(d, exp_parts(d, bounded));
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
@@ -152,7 +198,7 @@ HWY_INLINE hn::Vec<D> vector_expm1_below(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   using C = MathConstants<T>;
   const auto bounded = hn::Max(hn::Min(x, hn::Zero(d)), hn::Set(d, C::kExpm1Low));
-  const ExpParts<D> e = exp_parts(d, bounded, hn::Zero(d));
+  const ExpParts<D> e = exp_parts(d, bounded);
   const auto scale = power_of_two(d, e.k);
   const auto y = hn::MulAdd(scale, e.less_one, hn::Sub(scale, hn::Set(d, T(1))));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));  // the sum loses the sign of a zero
@@ -239,23 +285,18 @@ HWY_INLINE hn::Vec<D> vector_softplus(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Add(x, y), y);
 }
 
-/// exp(-c u^2) F(v)/(1 + 2v) for u, v >= 0, with F(v)/(1 + 2v) = exp(v^2) erfc(v): the square is
-/// taken with its rounding error, or the exponential would lose as many digits as it has.
+/// exp(-factor v^2) F(q) t for u, v >= 0, with t = 2/(u + c) and q = u t - 1: F(q) t is the
+/// probability that a standard normal variable is above u, divided by exp(-u^2/2). `factor` is 1 or
+/// 1/2, so that its products are exact.
 template <class D>
-HWY_INLINE hn::Vec<D> gaussian_tail(D d, hn::Vec<D> u, hn::TFromD<D> c, hn::Vec<D> v) {
+HWY_INLINE hn::Vec<D> gaussian_tail(D d, hn::Vec<D> v, hn::TFromD<D> factor, hn::Vec<D> u) {
   using T = hn::TFromD<D>;
   using C = MathConstants<T>;
-  const auto square = hn::Mul(u, u);
-  const auto factor = hn::Set(d, -c);
-  const auto exponent = hn::Max(hn::Mul(square, factor), hn::Set(d, C::kExpLow));
-  const auto tail = hn::Mul(product_error(d, u, u, square), factor);
-  const auto e = exp_parts(d, exponent, tail);
-  const auto centre = hn::Set(d, C::kErfcCentre);
-  const auto q = hn::Div(hn::Sub(v, centre), hn::Add(v, centre));
-  const auto g = hn::Div(polynomial(d, q, C::kErfc), hn::Add(hn::Set(d, T(1)), hn::Add(v, v)));
-  const auto half = nearest_whole(d, hn::Mul(e.k, hn::Set(d, T(0.5))));
-  const auto y = hn::Mul(hn::MulAdd(g, e.less_one, g), power_of_two(d, half));
-  return hn::Mul(y, power_of_two(d, hn::Sub(e.k, half)));
+  const auto e = exp_parts_of_product(d, v, hn::Mul(v, hn::Set(d, -factor)));
+  const auto t = hn::Div(hn::Set(d, T(2)), hn::Add(u, hn::Set(d, C::kTailCentre)));
+  const auto q = hn::MulSub(u, t, hn::Set(d, T(1)));
+  const auto g = hn::Mul(polynomial(d, q, C::kTail), t);
+  return times_power_of_two(d, hn::MulAdd(g, e.less_one, g), e.k);
 }
 
 /// The probability that a standard normal variable is below x.
@@ -263,11 +304,11 @@ template <class D>
 HWY_INLINE hn::Vec<D> vector_normal_cdf(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   using C = MathConstants<T>;
-  const auto size = hn::Min(hn::Abs(x), hn::Set(d, C::kNormalEnd));
-  const auto v = hn::Mul(size, hn::Set(d, static_cast<T>(0.70710678118654752)));
-  const auto tail = hn::Mul(hn::Set(d, T(0.5)), gaussian_tail(d, size, T(0.5), v));
-  const auto y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, T(1)), tail));
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  const auto end = hn::Set(d, C::kNormalEnd);
+  const auto size = hn::Abs(x);
+  const auto u = hn::IfThenElse(hn::Gt(size, end), end, size);  // a NaN goes through
+  const auto tail = gaussian_tail(d, u, T(0.5), u);
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(hn::Set(d, T(1)), tail));
 }
 
 template <class D>
@@ -282,7 +323,9 @@ HWY_INLINE hn::Vec<D> vector_erf(D d, hn::Vec<D> x) {
     return near;
   }
   const auto bounded = hn::Min(size, hn::Set(d, C::kErfEnd));
-  const auto far = hn::CopySign(hn::Sub(one, gaussian_tail(d, bounded, T(1), bounded)), x);
+  const auto u = hn::Mul(bounded, hn::Set(d, static_cast<T>(1.4142135623730951)));
+  const auto tail = gaussian_tail(d, bounded, T(1), u);
+  const auto far = hn::CopySign(hn::NegMulAdd(hn::Set(d, T(2)), tail, one), x);
   return hn::IfThenElse(is_far, far, near);
 }
 

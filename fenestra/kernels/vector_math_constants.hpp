@@ -5,7 +5,8 @@
 //   kLog    (2 artanh(s)/s - 2)/z                       |s| <= (sqrt(2) - 1)/(sqrt(2) + 1)
 //   kLog1p  the same                                    0 <= s <= 1/3
 //   kErf    erf(x)/x - 1                                |x| <= 1
-//   kErfc   (1 + 2v) exp(v^2) erfc(v) in q = (v - c)/(v + c), c = kErfcCentre, until exp(-v^2) is 0
+//   kTail   (u + c)/2 exp(u^2/2) P(X > u), X a standard normal variable, in q = (u - c)/(u + c),
+//           c = kTailCentre, until P(X > u) is 0
 //   kSin    (sin(r) - r)/r^3, kCos (cos(r) - 1 + z/2)/z^2   |r| <= pi/4
 // each fitted at Chebyshev points until the fit's error was below a tenth of the rounding of the
 // sum it goes into.
@@ -34,7 +35,7 @@ struct MathConstants<float> {
   static constexpr float kExpm1Low = -20;     // exp - 1 rounds to -1
   static constexpr float kNormalEnd = 14.5f;  // a normal variable is below -14.5 never
   static constexpr float kErfEnd = 4;         // erf is 1
-  static constexpr float kErfcCentre = 3;
+  static constexpr float kTailCentre = 3;
   static constexpr float kExp[] = {
       0.5f, 0.166665703f, 0.041666545f, 0.00836438034f, 0.00139276846f};
   static constexpr float kLog[] = {0.666666687f, 0.400001258f, 0.285503983f, 0.233419433f};
@@ -47,17 +48,17 @@ struct MathConstants<float> {
                                    0.00518908724f,
                                    -0.00080168643f,
                                    7.87587487e-05f};
-  static constexpr float kErfc[] = {1.25300801f,
-                                    -0.135621145f,
-                                    -0.0475622974f,
-                                    0.129646644f,
-                                    -0.119272292f,
-                                    0.0682932436f,
-                                    -0.0237924587f,
-                                    0.002578218f,
-                                    0.00199822499f,
-                                    -0.000793182582f,
-                                    -0.000275456026f};
+  static constexpr float kTail[] = {0.364541858f,
+                                    -0.254666001f,
+                                    0.115008838f,
+                                    -0.0236313734f,
+                                    -0.0052311467f,
+                                    0.00348490663f,
+                                    0.000512067869f,
+                                    -0.000517111039f,
+                                    -0.000122291327f,
+                                    6.65629559e-05f,
+                                    2.76779829e-05f};
   static constexpr float kSin[] = {-0.166666642f, 0.00833274797f, -0.000195878412f};
   static constexpr float kCos[] = {0.0416666642f, -0.00138883025f, 2.45478914e-05f};
 };
@@ -80,7 +81,7 @@ struct MathConstants<double> {
   static constexpr double kExpm1Low = -40;
   static constexpr double kNormalEnd = 38.7;
   static constexpr double kErfEnd = 6;
-  static constexpr double kErfcCentre = 4;
+  static constexpr double kTailCentre = 5.25;
   static constexpr double kExp[] = {0.50000000000000011,
                                     0.16666666666666669,
                                     0.041666666666616864,
@@ -120,15 +121,15 @@ struct MathConstants<double> {
                                     -1.6208483801871705e-07,
                                     1.3720064546777686e-08,
                                     -7.7958988270021425e-10};
-  static constexpr double kErfc[] = {
-      1.2329951186255526,      -0.13962111684056286,    0.015379652102621042,
-      0.068097054254734141,    -0.10103906603637069,    0.093732834996888933,
-      -0.066330365811081954,   0.037167515561271472,    -0.016197734064610132,
-      0.0050319697636528474,   -0.00075777330274426227, -0.00019925553039734192,
-      0.000150622079740619,    -2.4403163176592525e-05, -1.1224365307564075e-05,
-      5.718043609773559e-06,   3.0071444837511043e-07,  -8.3561472192893471e-07,
-      6.318100986366053e-08,   1.1588542956541465e-07,  -7.7832961150222941e-09,
-      -1.3911553945327149e-08, -1.8947876100626396e-09};
+  static constexpr double kTail[] = {
+      0.38581321197663759,     -0.33792668494019207,    0.25820581958500732,
+      -0.17057510964397027,    0.095847965624894976,    -0.044473319217848674,
+      0.016047053062671415,    -0.003831094111739835,   0.00016746127479849273,
+      0.0002970341863317912,   -0.00010804770414893711, -3.4943916466135309e-06,
+      1.3358711100210299e-05,  -2.1677996074719174e-06, -1.3851480324129004e-06,
+      4.7569350185500918e-07,  1.4941198926852554e-07,  -8.0653645424759532e-08,
+      -1.9467675473533159e-08, 1.2309404336933998e-08,  3.2432637481706621e-09,
+      -1.3331960211146806e-09, -4.7311458685695201e-10};
   static constexpr double kSin[] = {-0.16666666666666666,
                                     0.0083333333333309462,
                                     -0.00019841269836754971,
