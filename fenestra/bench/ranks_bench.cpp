@@ -1,7 +1,11 @@
 // ranks_bench: what leaves cost, and what a step is made of. Not run by `make bench`.
 //
-//   ranks_bench leaves MODEL SIDE BATCH LEAF...   processor time of a step in leaves, against one
-//   piece ranks_bench plan MODEL SIDE BATCH             a step as scripts/simulate-ranks takes it
+//   ranks_bench leaves MODEL SIDE BATCH LEAF...
+//     processor time of a step in leaves, against one piece
+//   mpirun -n 2 --bind-to core ranks_bench steps MODEL SIDE BATCH
+//     a step of several processes, against one
+//   ranks_bench plan MODEL SIDE BATCH
+//     a step as scripts/simulate-ranks takes it
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/nn.hpp>
 #include <fenestra/nn/initialise_model.hpp>
@@ -16,10 +20,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -99,59 +106,86 @@ int measure_leaves(const std::string& name, Index side, Index samples, std::vect
   return 0;
 }
 
-/// Steps of all ranks together and of the first one alone, in turn. Processor time counts waiting
-/// too, where MPI waits by asking again and again.
+/// Steps in turn: of all ranks together, of each on its part without telling the others, which is
+/// the most that processors that share memory leave to the first, and of rank 0 alone, on its part
+/// and on the whole batch. Processor time counts waiting too, where MPI waits by asking again and
+/// again.
 int measure_steps(const std::string& name, Index side, Index samples) {
   const fn::ranks::CommunicatorPtr communicator = fn::ranks::mpi_communicator();
-  const nn::Batch<float> batch = batch_of(channels_of(name), side, samples);
   const Index ranks = communicator->size();
+  const Index leaf = (samples + ranks - 1) / ranks;
   const std::string optimiser = "sgd rate=0.001 momentum=0.9";
-  nn::Trainer<nn::Layer<float>> together(model_of(name),
-                                         {.optimiser = optimiser,
-                                          .leaf = (samples + ranks - 1) / ranks,
-                                          .communicator = communicator});
-  nn::Trainer<nn::Layer<float>> alone(model_of(name), {.optimiser = optimiser});
-  struct Time {
+  const Index channels = channels_of(name);
+  struct Measured {
+    Measured(nn::Batch<float> of, const std::string& model, const nn::TrainerOptions& options)
+        : batch(std::move(of)), trainer(model_of(model), options) {}
+
+    nn::Batch<float> batch;
+    nn::Trainer<nn::Layer<float>> trainer;
     double wall = std::numeric_limits<double>::infinity();
     double processor = wall;
+
+    void step() {
+      const auto begin = std::chrono::steady_clock::now();
+      const double since = processor_seconds();
+      trainer.step(batch);
+      processor = std::min(processor, processor_seconds() - since);
+      wall = std::min(
+          wall, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
   };
-  const auto measure = [&](nn::Trainer<nn::Layer<float>>& trainer, Time& least) {
-    const auto begin = std::chrono::steady_clock::now();
-    const double processor = processor_seconds();
-    trainer.step(batch);
-    least.processor = std::min(least.processor, processor_seconds() - processor);
-    least.wall =
-        std::min(least.wall,
-                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  };
-  Time shared;
-  Time single;
-  together.step(batch);
-  alone.step(batch);
-  for (int repeat = 0; repeat < 4 * kRepeats; ++repeat) {
-    measure(together, shared);
+  Measured together(batch_of(channels, side, samples),
+                    name,
+                    {.optimiser = optimiser, .leaf = leaf, .communicator = communicator});
+  Measured apart(batch_of(channels, side, leaf), name, {.optimiser = optimiser});
+  Measured part(apart.batch, name, {.optimiser = optimiser});
+  Measured alone(together.batch, name, {.optimiser = optimiser});
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    fn::ranks::any(*communicator, false);  // until all of them are here
+    together.step();
+    apart.step();
     if (communicator->rank() == 0) {
-      measure(alone, single);
+      part.step();
+      alone.step();
+    }
+  }
+  // Of all ranks, the slowest.
+  std::vector<double> times{together.wall, together.processor, apart.wall, apart.processor};
+  for (const auto& said :
+       fn::ranks::all_gather_equal(*communicator, std::as_bytes(std::span(times)))) {
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      double theirs = 0;
+      std::memcpy(&theirs, said.data() + i * sizeof theirs, sizeof theirs);
+      times[i] = std::max(times[i], theirs);
     }
   }
   if (communicator->rank() == 0) {
-    const auto part = [&](double one, double all) {
-      return one / (static_cast<double>(ranks) * all);
+    std::printf("%s, %ld samples of %ld x %ld on %ld processes, least of %d\n",
+                name.c_str(),
+                static_cast<long>(samples),
+                static_cast<long>(side),
+                static_cast<long>(side),
+                static_cast<long>(ranks),
+                kRepeats);
+    const auto print = [&](const char* what, double wall, double processor) {
+      std::printf("  %-26s %8.1f ms (%.1f of processor)", what, 1e3 * wall, 1e3 * processor);
     };
-    std::printf(
-        "%s, %ld samples of %ld x %ld: one process %.1f ms (%.1f of processor), %ld "
-        "processes %.1f ms (%.1f of processor): %.3f of the ideal (%.3f)\n",
-        name.c_str(),
-        static_cast<long>(samples),
-        static_cast<long>(side),
-        static_cast<long>(side),
-        1e3 * single.wall,
-        1e3 * single.processor,
-        static_cast<long>(ranks),
-        1e3 * shared.wall,
-        1e3 * shared.processor,
-        part(single.wall, shared.wall),
-        part(single.processor, shared.processor));
+    // Samples per second, of so many times those of one process.
+    const auto print_shared = [&](const char* what, double wall, double processor) {
+      print(what, wall, processor);
+      const auto processes = static_cast<double>(ranks);
+      std::printf("  %.3f (%.3f) of one with all, %.3f (%.3f) of one with a part\n",
+                  alone.wall / (processes * wall),
+                  alone.processor / (processes * processor),
+                  part.wall / wall,
+                  part.processor / processor);
+    };
+    print("one process, all samples", alone.wall, alone.processor);
+    std::printf("\n");
+    print("one process, a part", part.wall, part.processor);
+    std::printf("\n");
+    print_shared("together", times[0], times[1]);
+    print_shared("apart", times[2], times[3]);
   }
   return 0;
 }

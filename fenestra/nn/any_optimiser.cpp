@@ -200,7 +200,17 @@ void Optimiser<T>::set_rate(double rate) {
 template <KernelScalar T>
 void Optimiser<T>::step(std::span<Tensor<T>* const> parameters,
                         std::span<const Tensor<T>> gradients) {
-  const detail::Update<T> update(name(), parameters, gradients);
+  std::vector<detail::ParameterPiece<T>> pieces;
+  for (Tensor<T>* parameter : parameters) {
+    pieces.emplace_back(*parameter);
+  }
+  step(std::move(pieces), gradients);
+}
+
+template <KernelScalar T>
+void Optimiser<T>::step(std::vector<detail::ParameterPiece<T>> pieces,
+                        std::span<const Tensor<T>> gradients) {
+  const detail::Update<T> update(name(), std::move(pieces), gradients);
   std::visit([&](auto& one) { one.step(update); }, one_);
 }
 

@@ -58,6 +58,8 @@ class FENESTRA_API Optimiser {
 
   /// One update of all parameters by their gradients, in one order.
   void step(std::span<Tensor<T>* const> parameters, std::span<const Tensor<T>> gradients);
+  /// The same of pieces, each moved as a parameter of its own would be.
+  void step(std::vector<detail::ParameterPiece<T>> pieces, std::span<const Tensor<T>> gradients);
   /// The same on trees.
   template <Tree Params, Tree Grads>
   void step(Params& params, const Grads& grads) {

@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -282,6 +284,34 @@ TEST(AnyOptimiser, BitsDoNotDependOnThreads) {
     EXPECT_EQ(results[0], results[1]) << name;
   }
   set_threads(before);
+}
+
+TEST(AnyOptimiser, PiecesMoveAsTheWhole) {
+  const Index n = 1009;
+  D g(Shape{n});
+  for (Index i = 0; i < n; ++i) {
+    g.mutable_data()[i] = draw(1, static_cast<std::size_t>(i));
+  }
+  for (const std::string& name : optimiser_names()) {
+    if (name == "lamb") {
+      continue;  // scales by norms of tensors
+    }
+    const auto seen = [&](Index begin, Index end) {
+      return D::view(g.data() + begin, Shape{end - begin});
+    };
+    D whole(Shape{n}, 1.1);
+    D w = whole;
+    const D shared = w;
+    auto of_whole = Optimiser<double>::make(name, {.rate = 0.1});
+    auto of_pieces = Optimiser<double>::make(name, {.rate = 0.1});
+    for (int step = 0; step < 2; ++step) {
+      of_whole.step(whole, g);
+      of_pieces.step({{w, 0, 7}, {w, 7, 500}}, std::vector<D>{seen(0, 7), seen(7, 507)});
+    }
+    EXPECT_TRUE(std::equal(w.data(), w.data() + 507, whole.data())) << name;
+    EXPECT_EQ(D(Shape{502}, std::span<const double>(w.data() + 507, 502)), D(Shape{502}, 1.1));
+    EXPECT_EQ(shared, D(Shape{n}, 1.1)) << name;
+  }
 }
 
 TEST(Clip, TheNormIsThatOfAllGradientsTogether) {

@@ -148,24 +148,44 @@ auto& numbers_of(std::string_view optimiser, V& value) {
   }
 }
 
+/// A parameter, or elements of one that lie together and are moved as if they were one.
+template <KernelScalar T>
+class ParameterPiece {
+ public:
+  explicit ParameterPiece(Tensor<T>& whole) : whole_(&whole), shape_(whole.shape()) {}
+  ParameterPiece(Tensor<T>& whole, Index begin, Index size)
+      : whole_(&whole), begin_(begin), shape_{size} {}
+
+  const Shape& shape() const { return shape_; }
+  Index size() const { return shape_.elements().value(); }
+  /// Gives the whole parameter storage of its own first, where it shares some.
+  T* mutable_data() const { return whole_->mutable_data() + begin_; }
+
+ private:
+  Tensor<T>* whole_;
+  Index begin_ = 0;
+  Shape shape_;
+};
+
 /// Parameters to write and gradients to read, matched and checked.
 template <KernelScalar T>
 struct Update {
-  std::vector<Tensor<T>*> parameters;
+  std::vector<ParameterPiece<T>> parameters;
   std::vector<Tensor<T>> gradients;
 
   template <class Params, class Grads>
   Update(std::string_view optimiser, Params& params, const Grads& grads) {
-    for_each_tensor(params,
-                    [&](auto& value) { parameters.push_back(&numbers_of<T>(optimiser, value)); });
+    for_each_tensor(params, [&](auto& value) {
+      parameters.push_back(ParameterPiece<T>(numbers_of<T>(optimiser, value)));
+    });
     for_each_tensor(
         grads, [&](const auto& value) { gradients.push_back(numbers_of<T>(optimiser, value)); });
     require_fit(optimiser);
   }
   Update(std::string_view optimiser,
-         std::span<Tensor<T>* const> params,
+         std::vector<ParameterPiece<T>> params,
          std::span<const Tensor<T>> grads)
-      : parameters(params.begin(), params.end()), gradients(grads.begin(), grads.end()) {
+      : parameters(std::move(params)), gradients(grads.begin(), grads.end()) {
     require_fit(optimiser);
   }
 
@@ -190,8 +210,8 @@ struct Update {
   void fit(std::string_view optimiser, std::vector<Tensor<T>>& state) const {
     if (state.empty()) {
       std::vector<Tensor<T>> zeros;
-      for (const Tensor<T>* parameter : parameters) {
-        zeros.emplace_back(parameter->shape());
+      for (const ParameterPiece<T>& parameter : parameters) {
+        zeros.emplace_back(parameter.shape());
       }
       state = std::move(zeros);
     }
@@ -213,8 +233,8 @@ struct Update {
   /// Gives everything that a step writes storage of its own, so that the step itself allocates
   /// nothing and is done whole or not at all.
   void make_writable(std::initializer_list<std::vector<Tensor<T>>*> states) const {
-    for (Tensor<T>* parameter : parameters) {
-      parameter->mutable_data();
+    for (const ParameterPiece<T>& parameter : parameters) {
+      parameter.mutable_data();
     }
     for (std::vector<Tensor<T>>* state : states) {
       for (Tensor<T>& tensor : *state) {
@@ -228,11 +248,11 @@ struct Update {
                      std::size_t i,
                      const Tensor<T>& other,
                      std::string_view what) const {
-    if (parameters[i]->shape() != other.shape()) {
+    if (parameters[i].shape() != other.shape()) {
       throw Error(std::string(optimiser),
                   {.code = ErrorCode::shape_mismatch, .argument = Argument::w},
                   std::string(optimiser) + ": parameter " + std::to_string(i) + " = " +
-                      to_string(parameters[i]->shape()) + ", " + std::string(what) + " = " +
+                      to_string(parameters[i].shape()) + ", " + std::string(what) + " = " +
                       to_string(other.shape()) + "\n  fix: equal shapes, in the same order");
     }
   }
@@ -322,7 +342,7 @@ class Sgd {
     }
     update.make_writable({&state_.velocity});
     for (std::size_t i = 0; i < update.parameters.size(); ++i) {
-      Tensor<T>& w = *update.parameters[i];
+      const detail::ParameterPiece<T>& w = update.parameters[i];
       T* velocity = options_.momentum > 0 ? state_.velocity[i].mutable_data() : nullptr;
       detail::sgd_kernel(
           w.mutable_data(), update.gradients[i].data(), velocity, w.size(), options_, first);
@@ -366,7 +386,7 @@ class Adam {
     update.make_writable({&state_.mean, &state_.square});
     ++state_.steps;
     for (std::size_t i = 0; i < update.parameters.size(); ++i) {
-      Tensor<T>& w = *update.parameters[i];
+      const detail::ParameterPiece<T>& w = update.parameters[i];
       detail::adam_kernel(w.mutable_data(),
                           update.gradients[i].data(),
                           state_.mean[i].mutable_data(),
@@ -426,7 +446,7 @@ class RmsProp {
     }
     update.make_writable({&state_.square, &state_.mean, &state_.velocity});
     for (std::size_t i = 0; i < update.parameters.size(); ++i) {
-      Tensor<T>& w = *update.parameters[i];
+      const detail::ParameterPiece<T>& w = update.parameters[i];
       detail::rmsprop_kernel(w.mutable_data(),
                              update.gradients[i].data(),
                              state_.square[i].mutable_data(),
@@ -471,7 +491,7 @@ class Lion {
     update.fit("lion", state_.mean);
     update.make_writable({&state_.mean});
     for (std::size_t i = 0; i < update.parameters.size(); ++i) {
-      Tensor<T>& w = *update.parameters[i];
+      const detail::ParameterPiece<T>& w = update.parameters[i];
       detail::lion_kernel(w.mutable_data(),
                           update.gradients[i].data(),
                           state_.mean[i].mutable_data(),
@@ -516,13 +536,13 @@ class Lamb {
     update.fit("lamb", state_.square);
     update.make_writable({&state_.mean, &state_.square});
     Index partials = 0;
-    for (const Tensor<T>* parameter : update.parameters) {
-      partials = std::max(partials, detail::lamb_partials(parameter->size()));
+    for (const detail::ParameterPiece<T>& parameter : update.parameters) {
+      partials = std::max(partials, detail::lamb_partials(parameter.size()));
     }
     std::vector<double> partial(static_cast<std::size_t>(partials));
     ++state_.steps;
     for (std::size_t i = 0; i < update.parameters.size(); ++i) {
-      Tensor<T>& w = *update.parameters[i];
+      const detail::ParameterPiece<T>& w = update.parameters[i];
       detail::lamb_kernel(w.mutable_data(),
                           update.gradients[i].data(),
                           state_.mean[i].mutable_data(),

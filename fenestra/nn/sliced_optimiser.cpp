@@ -115,33 +115,29 @@ double norm_of_pieces(const GradientLayout& layout,
 /// The new weights of this rank's pieces to all ranks, and theirs to where they belong.
 template <class T>
 void share_pieces(const GradientLayout& layout,
-                  std::span<const GradientPiece> pieces,
-                  std::span<const Tensor<T>> weights,
                   std::span<Tensor<T>* const> parameters,
                   ranks::Communicator& communicator) {
+  const auto elements = [&](const GradientPiece& piece) {
+    return std::as_writable_bytes(
+        std::span(parameters[piece.gradient]->mutable_data() + piece.begin,
+                  static_cast<std::size_t>(piece.size)));
+  };
+  const int ranks = communicator.size();
+  const std::vector<GradientPiece> own = rank_pieces(layout, communicator.rank(), ranks);
   std::vector<ranks::Outgoing> sends;
   std::vector<ranks::Incoming> receives;
-  for (int rank = 0; rank < communicator.size(); ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     if (rank == communicator.rank()) {
       continue;
     }
-    for (const Tensor<T>& weight : weights) {
-      sends.push_back({rank, std::as_bytes(weight.values())});
+    for (const GradientPiece& piece : own) {
+      sends.push_back({rank, elements(piece)});
     }
-    for (const GradientPiece& piece : rank_pieces(layout, rank, communicator.size())) {
-      T* const to = parameters[piece.gradient]->mutable_data() + piece.begin;
-      receives.push_back(
-          {rank, std::as_writable_bytes(std::span(to, static_cast<std::size_t>(piece.size)))});
+    for (const GradientPiece& piece : rank_pieces(layout, rank, ranks)) {
+      receives.push_back({rank, elements(piece)});
     }
   }
-  const std::unique_ptr<ranks::Exchange> exchange = communicator.start(sends, receives, 0);
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    std::copy_n(weights[i].data(),
-                pieces[i].size,
-                parameters[pieces[i].gradient]->mutable_data() + pieces[i].begin);
-    exchange->poll();
-  }
-  exchange->wait();
+  communicator.exchange(sends, receives);
 }
 
 template <class T>
@@ -152,28 +148,25 @@ void step_in_pieces(Optimiser<T>& optimiser,
                     ranks::Communicator& communicator) {
   const std::vector<GradientPiece> pieces =
       rank_pieces(steps.layout(), communicator.rank(), communicator.size());
-  std::vector<Tensor<T>> weights;
-  std::vector<Tensor<T>*> moved;
+  std::vector<ParameterPiece<T>> moved;
   std::vector<Tensor<T>> gradients;
-  weights.reserve(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const GradientPiece& piece = pieces[i];
-    const T* const from = std::as_const(*parameters[piece.gradient]).data() + piece.begin;
-    Tensor<T>& weight = weights.emplace_back(Tensor<T>::uninitialised(Shape{piece.size}));
-    std::copy_n(from, piece.size, weight.mutable_data());
-    moved.push_back(&weight);
+    moved.emplace_back(*parameters[piece.gradient], piece.begin, piece.size);
     gradients.push_back(Tensor<T>::view(found.gradients[i].data(), Shape{piece.size}));
   }
   for (Tensor<T>* parameter : parameters) {
     parameter->mutable_data();  // storage of its own, before anything changes
   }
-  optimiser.step(std::span<Tensor<T>* const>(moved), std::span<const Tensor<T>>(gradients));
+  optimiser.step(std::move(moved), std::span<const Tensor<T>>(gradients));
   if (ranks::sends_directly(communicator.size())) {
-    share_pieces<T>(steps.layout(), pieces, weights, parameters, communicator);
+    share_pieces<T>(steps.layout(), parameters, communicator);
     return;
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    std::copy_n(weights[i].data(), pieces[i].size, found.gradients[i].data());
+    std::copy_n(parameters[pieces[i].gradient]->mutable_data() + pieces[i].begin,
+                pieces[i].size,
+                found.gradients[i].data());
   }
   const std::vector<std::span<T>> all = steps.gather();
   for (std::size_t i = 0; i < all.size(); ++i) {

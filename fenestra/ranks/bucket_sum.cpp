@@ -18,11 +18,19 @@ constexpr int kFewRanks = 4;
 
 template <class T>
 void add_to(T* x, const T* y, Index count) {
-  parallel_for(count, kRange, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      x[i] += y[i];
+  for (Index i = 0; i < count; ++i) {
+    x[i] += y[i];
+  }
+}
+
+template <class T>
+void divide_by(T* x, Index count, double divisor) {
+  if (divisor != 1) {
+    const T by = static_cast<T>(divisor);
+    for (Index i = 0; i < count; ++i) {
+      x[i] /= by;
     }
-  });
+  }
 }
 
 template <class T>
@@ -159,26 +167,30 @@ void BucketSum<T>::start_direct_scatter() {
 
 template <class T>
 void BucketSum<T>::add_nodes() {
-  const Index size = slice_.size();
-  const auto add = [&](T* left, const T* right) { add_to(left, right, size); };
-  TreeSum<T*, decltype(add)> tree(task_.leaves, add);
-  T* next = received_.data();
-  for (int rank = 0; rank < ranks_; ++rank) {
-    const std::vector<TreeNode>& nodes = nodes_[static_cast<std::size_t>(rank)];
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (rank == rank_) {
-        tree.push(nodes[i], task_.nodes[i] + slice_.begin);
-      } else {
-        tree.push(nodes[i], next);
-        next += size;
+  // All nodes of some elements, while they are in the cache, and then of the next ones.
+  parallel_for(slice_.size(), kRange, [&](Index begin, Index end) {
+    const Index count = end - begin;
+    const auto add = [&](T* left, const T* right) { add_to(left, right, count); };
+    TreeSum<T*, decltype(add)> tree(task_.leaves, add);
+    T* next = received_.data() + begin;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const std::vector<TreeNode>& nodes = nodes_[static_cast<std::size_t>(rank)];
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (rank == rank_) {
+          tree.push(nodes[i], task_.nodes[i] + slice_.begin + begin);
+        } else {
+          tree.push(nodes[i], next);
+          next += slice_.size();
+        }
       }
     }
-  }
-  const T* const sum = tree.entries().front().payload;
-  T* const result = task_.result + slice_.begin;
-  if (sum != result) {
-    std::copy_n(sum, size, result);
-  }
+    T* const sum = tree.entries().front().payload;
+    divide_by(sum, count, task_.divisor);
+    T* const result = task_.result + slice_.begin + begin;
+    if (sum != result) {
+      std::copy_n(sum, count, result);
+    }
+  });
 }
 
 template <class T>
@@ -237,16 +249,12 @@ void BucketSum<T>::start_doubling() {
 }
 
 template <class T>
-void BucketSum<T>::divide() {
-  if (task_.divisor == 1) {
-    return;
-  }
-  T* const x = task_.result + slice_.begin;
-  const T by = static_cast<T>(task_.divisor);
-  parallel_for(slice_.size(), kRange, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      x[i] /= by;
-    }
+void BucketSum<T>::add_half(double divisor) {
+  const ElementRange kept = slices(first_, end_);
+  T* const x = task_.result + kept.begin;
+  parallel_for(kept.size(), kRange, [&](Index begin, Index end) {
+    add_to(x + begin, received_.data() + begin, end - begin);
+    divide_by(x + begin, end - begin, divisor);
   });
 }
 
@@ -259,13 +267,12 @@ bool BucketSum<T>::finish_round() {
   if (!by_halves_) {
     add_nodes();
   } else {
-    const ElementRange kept = slices(first_, end_);
-    add_to(task_.result + kept.begin, received_.data(), kept.size());
-    if (++round_ < std::countr_zero(static_cast<unsigned>(ranks_))) {
+    const bool is_last = ++round_ == std::countr_zero(static_cast<unsigned>(ranks_));
+    add_half(is_last ? task_.divisor : 1);
+    if (!is_last) {
       return true;
     }
   }
-  divide();
   --round_;
   phase_ = Phase::gather;
   return gathers_;

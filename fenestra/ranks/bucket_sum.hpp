@@ -77,7 +77,7 @@ class BucketSum {
   void start_halving();
   void start_doubling();
   void add_nodes();
-  void divide();
+  void add_half(double divisor);
 
   BucketTask<T> task_;
   int rank_ = 0;
