@@ -146,9 +146,7 @@ foreach(operator concat elementwise reduce reshape slice)
     fenestra_add_folder(${operator})
   endif()
 endforeach()
-# First: of an inline function the linker keeps the first copy, which is to be one for speed. Rules
-# are compiled for size.
-list(PREPEND FENESTRA_OPERATOR_SOURCES ${call_sources})
+list(APPEND FENESTRA_OPERATOR_SOURCES ${call_sources})
 set(source "${PROJECT_BINARY_DIR}/bindings/python_operators.cpp")
 configure_file(cmake/python_operators.cpp.in "${source}" @ONLY)
 list(APPEND FENESTRA_PYTHON_SOURCES "${source}")

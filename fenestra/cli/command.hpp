@@ -6,7 +6,7 @@
 #include <fenestra/cli/usage_error.hpp>
 #include <fenestra/graph/operation.hpp>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <optional>

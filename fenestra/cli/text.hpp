@@ -5,6 +5,8 @@
 #include <fenestra/cli/command.hpp>
 #include <fenestra/tensor/shape.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <iostream>
 #include <string>
 

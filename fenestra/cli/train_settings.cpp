@@ -8,6 +8,8 @@
 #include <fenestra/nn/losses.hpp>
 #include <fenestra/nn/schedule.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -4,6 +4,7 @@
 #include <fenestra/cli/train_watch.hpp>
 #include <fenestra/cli/units.hpp>
 
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
 #include <algorithm>
