@@ -179,10 +179,10 @@ Json report_json(const graph::Report& report) {
     steps.push_back(step_json(report, step));
   }
   Json groups = Json::array();
-  for (const graph::PieceLoop& group : report.groups) {
+  for (const graph::ReportGroup& group : report.groups) {
     groups.push_back({{"first_step", group.first},
                       {"last_step", group.end - 1},
-                      {"samples", group.samples},
+                      {group.by_channels ? "channels" : "samples", group.samples},
                       {"piece", group.piece},
                       {"workers", group.workers},
                       {"worker_bytes", group.worker_bytes}});

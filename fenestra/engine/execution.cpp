@@ -100,6 +100,10 @@ Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena, Shar
     }
   }
   make_calls();
+  for (const ChannelLoop& loop : plan_->channel_loops()) {
+    channel_seconds_.emplace_back(static_cast<std::size_t>(loop.pieces()) *
+                                  (loop.end - loop.first));
+  }
   find_results();
   find_kept_forms();
 }
@@ -174,13 +178,17 @@ void Execution<T>::find_results() {
       last[static_cast<std::size_t>(place.index)] = i;
     }
   }
-  for (const PieceLoop& loop : plan_->loops()) {
-    for (std::optional<std::size_t>& step : last) {
-      if (step && *step >= loop.first && *step < loop.end) {
-        step = loop.end - 1;
+  const auto complete_at_end = [&](const auto& loops) {
+    for (const auto& loop : loops) {
+      for (std::optional<std::size_t>& step : last) {
+        if (step && *step >= loop.first && *step < loop.end) {
+          step = loop.end - 1;
+        }
       }
     }
-  }
+  };
+  complete_at_end(plan_->loops());
+  complete_at_end(plan_->channel_loops());
   std::size_t result = 0;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (plan_->graph().outputs()[i].overwrites == kNoNode) {
@@ -406,6 +414,34 @@ void Execution<T>::run_loop(std::size_t number, Index samples, std::span<double>
 }
 
 template <class T>
+void Execution<T>::run_channels(std::size_t number, std::span<double> seconds) {
+  const ChannelLoop& loop = plan_->channel_loops()[number];
+  const std::size_t count = loop.end - loop.first;
+  const bool timed = !seconds.empty();
+  std::vector<double>& times = channel_seconds_[number];
+  parallel_for(loop.pieces(), 1, [&](Index first, Index last) {
+    for (Index piece = first; piece < last; ++piece) {
+      const Index begin = piece * loop.piece;
+      const Index end = std::min(begin + loop.piece, loop.view.channels);
+      Stopwatch watch;
+      for (std::size_t s = 0; s < count; ++s) {
+        const std::size_t step = loop.first + s;
+        graph::run_channels<T>(*plan_->steps()[step].kernel, loop.view, calls_[step], begin, end);
+        if (timed) {
+          times[static_cast<std::size_t>(piece) * count + s] = watch.seconds();
+        }
+      }
+    }
+  });
+  if (timed) {
+    const auto workers = static_cast<double>(std::min<Index>(threads(), loop.pieces()));
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      seconds[loop.first + i % count] += times[i] / workers;
+    }
+  }
+}
+
+template <class T>
 void Execution<T>::run(std::span<const void* const> arguments,
                        std::span<void* const> outputs,
                        const ExecutionOptions& options) {
@@ -425,7 +461,9 @@ void Execution<T>::run(std::span<const void* const> arguments,
   has_kept_forms_ = keeps && !packs;
   std::fill(seconds.begin(), seconds.end(), 0.0);
   const std::vector<Step>& steps = plan_->steps();
+  const std::vector<ChannelLoop>& channels = plan_->channel_loops();
   std::size_t loop = 0;
+  std::size_t channel = 0;
   std::size_t form = 0;
   Stopwatch watch;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -439,6 +477,10 @@ void Execution<T>::run(std::span<const void* const> arguments,
       run_loop(loop, plan_->loops()[loop].samples, seconds);
       ++loop;
       i = end - 1;
+      watch = {};
+    } else if (channel < channels.size() && channels[channel].first == i) {
+      i = channels[channel].end - 1;
+      run_channels(channel++, seconds);
       watch = {};
     } else {
       steps[i].kernel->run(calls_[i]);

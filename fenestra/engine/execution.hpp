@@ -111,6 +111,7 @@ class Execution {
                  typename Loop::Worker& worker,
                  Index number,
                  bool timed);
+  void run_channels(std::size_t number, std::span<double> seconds);
   void copy_outputs(std::span<void* const> outputs) noexcept;
   /// Of something with so many bytes.
   void* address(const Place& place, std::size_t bytes) const;
@@ -127,6 +128,7 @@ class Execution {
   std::vector<Binding> arguments_;
   std::vector<Binding> outputs_;
   std::vector<Loop> loops_;
+  std::vector<std::vector<double>> channel_seconds_;  ///< of a channel loop: steps of each piece
   std::vector<const void*> packed_rests_;  ///< of the steps, as `Call::packed` for the last piece
   std::vector<KeptForm> kept_forms_;       ///< in the order of the steps
   bool has_kept_memory_ = false;

@@ -6,6 +6,7 @@
 #include <fenestra/engine/program.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/chain.hpp>
+#include <fenestra/graph/channels.hpp>
 #include <fenestra/graph/epilogue.hpp>
 #include <fenestra/graph/explain.hpp>
 #include <fenestra/graph/fold.hpp>
@@ -79,13 +80,18 @@ std::shared_ptr<const graph::Plan> make_plan(const graph::Graph& graph,
   pass(graph::read_soon(result));
   pass(graph::update_early(result));
   pass(graph::chain_elementwise(result));
+  if (batch_tiling) {
+    pass(graph::join_channels(result));
+  }
   if (options.memory_limit > 0) {
     pass(graph::recompute(result, {options.memory_limit, batch_tiling, workers}));
   }
+  std::vector<graph::ChannelRun> runs;
   if (batch_tiling) {
-    pass(graph::tile_batch(result, *batch_tiling));
+    runs = graph::channel_runs(result, *batch_tiling);
+    pass(graph::tile_batch(result, *batch_tiling, runs));
   }
-  const auto plan = std::make_shared<graph::Plan>(std::move(result), workers);
+  const auto plan = std::make_shared<graph::Plan>(std::move(result), workers, runs);
   require_constants(*plan);
   plan->pack_constants();
   return plan;

@@ -1,5 +1,6 @@
 // Ordering and grouping of operations that treat samples one by one.
 #include <fenestra/graph/batch_tiling.hpp>
+#include <fenestra/graph/channels.hpp>
 #include <fenestra/graph/copier.hpp>
 
 #include <algorithm>
@@ -49,6 +50,9 @@ class Grouping {
     moved_bytes_ += bytes;
     ++steps_;
   }
+
+  /// Something else runs here.
+  void interrupt() { close(); }
 
   std::vector<Group> finish() {
     close();
@@ -177,10 +181,22 @@ Graph read_soon(const Graph& graph) {
   return copier.finish();
 }
 
-Graph tile_batch(const Graph& graph, const BatchTilingOptions& options) {
+Graph tile_batch(const Graph& graph,
+                 const BatchTilingOptions& options,
+                 std::span<const ChannelRun> runs) {
+  std::vector<bool> is_in_run(static_cast<std::size_t>(graph.size()));
+  for (const ChannelRun& run : runs) {
+    for (const NodeId id : run.members) {
+      is_in_run[static_cast<std::size_t>(id)] = true;
+    }
+  }
   Grouping grouping(graph, options);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    grouping.visit(id);
+    if (is_in_run[static_cast<std::size_t>(id)]) {
+      grouping.interrupt();
+    } else {
+      grouping.visit(id);
+    }
   }
   Graph result = graph;
   for (Group& group : grouping.finish()) {

@@ -10,7 +10,11 @@
 #include <fenestra/graph/graph.hpp>
 #include <fenestra/graph/options.hpp>
 
+#include <span>
+
 namespace fenestra::graph {
+
+struct ChannelRun;
 
 /// One sample at a time, wherever there are two: slow, and what tests of groups want.
 inline constexpr BatchTilingOptions kSmallestPieces{
@@ -20,7 +24,10 @@ inline constexpr BatchTilingOptions kSmallestPieces{
 /// they stand before their readers: the input gradient of a layer after its weight gradient.
 FENESTRA_API Graph read_soon(const Graph& graph);
 
-/// Adds the groups. The last pass: it relies on the order of the nodes.
-FENESTRA_API Graph tile_batch(const Graph& graph, const BatchTilingOptions& options);
+/// Adds the groups, of operations that are in none of `runs`. The last pass: it relies on the order
+/// of the nodes.
+FENESTRA_API Graph tile_batch(const Graph& graph,
+                              const BatchTilingOptions& options,
+                              std::span<const ChannelRun> runs = {});
 
 }  // namespace fenestra::graph

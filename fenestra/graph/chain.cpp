@@ -75,7 +75,7 @@ class ChainSlots {
 };
 
 template <class T>
-class ChainKernel final : public Kernel {
+class ChainKernel final : public ElementwiseKernel {
  public:
   ChainKernel(const std::vector<ChainMember>& members,
               const std::vector<Shape>& in,
@@ -112,12 +112,18 @@ class ChainKernel final : public Kernel {
     const auto* in = static_cast<const Tensor<T>*>(call.in);
     T* out = static_cast<T*>(call.out);
     parallel_for(elements_, kChainGrain, [&](Index begin, Index end) {
-      alignas(64) std::array<std::byte, kStripsBytes> inner;
-      T* const slots = reinterpret_cast<T*>(inner.data());
-      for (Index at = begin; at < end; at += strip_) {
-        run_strip(in, at, std::min(strip_, end - at), slots, out + at);
-      }
+      run_strips([&](std::size_t i) { return in[i].data(); }, 0, begin, end, out);
     });
+  }
+  void run_range(std::span<const void* const> in,
+                 Index begin,
+                 Index count,
+                 void* out) const override {
+    run_strips([&](std::size_t i) { return static_cast<const T*>(in[i]); },
+               begin,
+               begin,
+               begin + count,
+               static_cast<T*>(out));
   }
 
  private:
@@ -138,7 +144,18 @@ class ChainKernel final : public Kernel {
     bool is_last = false;
   };
 
-  void run_strip(const Tensor<T>* in, Index at, Index count, T* slots, T* out) const {
+  /// Elements [begin, end), of operands that follow the result and of the result itself from
+  /// element `first` on.
+  template <class Inputs>
+  void run_strips(const Inputs& in, Index first, Index begin, Index end, T* out) const {
+    alignas(64) std::array<std::byte, kStripsBytes> inner;
+    T* const slots = reinterpret_cast<T*>(inner.data());
+    for (Index at = begin; at < end; at += strip_) {
+      run_strip(in, first, at, std::min(strip_, end - at), slots, out + (at - first));
+    }
+  }
+  template <class Inputs>
+  void run_strip(const Inputs& in, Index first, Index at, Index count, T* slots, T* out) const {
     std::array<const void*, kMostOperands> pointers{};
     const auto slot = [&](std::size_t number) {
       return slots + static_cast<Index>(number) * strip_;
@@ -147,8 +164,8 @@ class ChainKernel final : public Kernel {
       for (std::size_t i = 0; i < member.in.size(); ++i) {
         const Operand& operand = member.in[i];
         switch (operand.kind) {
-          case Operand::Kind::whole: pointers[i] = in[operand.number].data(); break;
-          case Operand::Kind::strip: pointers[i] = in[operand.number].data() + at; break;
+          case Operand::Kind::whole: pointers[i] = in(operand.number); break;
+          case Operand::Kind::strip: pointers[i] = in(operand.number) + (at - first); break;
           case Operand::Kind::inner: pointers[i] = slot(operand.number); break;
         }
       }

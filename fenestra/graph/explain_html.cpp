@@ -33,7 +33,7 @@ std::string small(const std::string& text) {
 
 std::string tiles(const Report& report) {
   std::size_t members = 0;
-  for (const PieceLoop& group : report.groups) {
+  for (const ReportGroup& group : report.groups) {
     members += group.end - group.first;
   }
   std::string text = "<dl class=\"tiles\">\n";
@@ -120,7 +120,7 @@ class Picture {
   }
 
   void bands() {
-    for (const PieceLoop& group : report_.groups) {
+    for (const ReportGroup& group : report_.groups) {
       rectangle(
           x(group.first), kTop, x(group.end) - x(group.first), kHeight + kGap + kCosts, "band");
       text_ += "<title>group: " + escaped(group_text(group)) + "</title></rect>\n";
@@ -363,7 +363,7 @@ std::string steps_table(const Report& report) {
   for (std::size_t i = 0; i < report.steps.size(); ++i) {
     const std::optional<std::size_t> group = report.steps[i].group;
     if (group && report.groups[*group].first == i) {
-      const PieceLoop& loop = report.groups[*group];
+      const ReportGroup& loop = report.groups[*group];
       text += "<tr class=\"group\"><td colspan=\"" + std::to_string(count) +
               "\"><span>group: " + escaped(group_text(loop)) +
               (loop.worker_bytes > 0 ? " " + place_text(loop.memory) : "") + "</span></td></tr>\n";
@@ -421,7 +421,7 @@ std::string detail::explain_as_html(const Report& report) {
   text += "<h2>Operations</h2>\n" + operations_table(report);
   text +=
       "<h2>Steps</h2>\n<p>In the order in which they run. Steps of a group run for one piece of "
-      "the samples after another, so that what they hand on stays in a cache.</p>\n" +
+      "the samples or channels after another, so that what they hand on stays in a cache.</p>\n" +
       steps_table(report);
   text += "<details open><summary>Outputs</summary>\n" + outputs_table(report) + "</details>\n";
   text += "<details open><summary>Arguments and constants</summary>\n" + values_table(report) +

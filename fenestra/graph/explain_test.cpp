@@ -91,6 +91,19 @@ TEST(Report, SaysWhatThePlanSays) {
   EXPECT_EQ(members, grouped_steps);
 }
 
+TEST(Report, RunsOfChannelsAreGroups) {
+  Builder<double> builder;
+  builder.output(relu(batch_norm(builder.input({2, 3, 4, 4}, "x")).y), "y");
+  const Program<double> program(builder.graph(), in_pieces());
+  const Report report = make_report(program.plan());
+  ASSERT_EQ(report.groups.size(), 1U);
+  EXPECT_TRUE(report.groups[0].by_channels);
+  for (const ReportStep& step : report.steps) {
+    EXPECT_EQ(step.group, std::optional<std::size_t>(0)) << step.operation;
+  }
+  EXPECT_TRUE(contains(program.explain(), "+ 3 pieces of 1 channel\n"));
+}
+
 TEST(Report, BuffersThatAreNeededAtOnceDoNotOverlap) {
   const Program<double> program = network();
   for (const ProgramForm form : {ProgramForm::run, ProgramForm::value_and_grad}) {

@@ -39,8 +39,12 @@ inline std::string counted(std::size_t count, const std::string& noun) {
   return grouped(static_cast<std::int64_t>(count)) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// "11 pieces of 6 samples, 2 workers of 110 KiB"
-inline std::string group_text(const PieceLoop& group) {
+/// "11 pieces of 6 samples, 2 workers of 110 KiB", "64 pieces of 1 channel"
+inline std::string group_text(const ReportGroup& group) {
+  if (group.by_channels) {
+    return counted(static_cast<std::size_t>(group.pieces()), "piece") + " of " +
+           counted(static_cast<std::size_t>(group.piece), "channel");
+  }
   return counted(static_cast<std::size_t>(group.pieces()), "piece") + " of " +
          counted(static_cast<std::size_t>(group.piece), "sample") + ", " +
          counted(static_cast<std::size_t>(group.workers), "worker") +

@@ -5,12 +5,18 @@
 
 namespace fenestra::graph {
 
-Lifetimes::Lifetimes(const Graph& graph)
+Lifetimes::Lifetimes(const Graph& graph, std::span<const ChannelRun> runs)
     : graph_(graph), memory_(static_cast<std::size_t>(graph.size())) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     at(id).root = id;
   }
   find_groups();
+  for (const ChannelRun& run : runs) {
+    for (const NodeId id : run.members) {
+      at(id).first_of_run = run.first();
+      at(id).last_of_run = run.last();
+    }
+  }
   join_aliases();
   find_uses();
   find_local();
@@ -18,13 +24,22 @@ Lifetimes::Lifetimes(const Graph& graph)
 }
 
 NodeId Lifetimes::stretched(NodeId last_use) const {
-  if (last_use < 0 || last_use >= graph_.size() || group(last_use) < 0) {
+  if (last_use < 0 || last_use >= graph_.size()) {
+    return last_use;
+  }
+  if (at(last_use).last_of_run != kNoNode) {
+    return at(last_use).last_of_run;
+  }
+  if (group(last_use) < 0) {
     return last_use;
   }
   return graph_.groups()[static_cast<std::size_t>(group(last_use))].last();
 }
 
 NodeId Lifetimes::first(NodeId id) const {
+  if (at(id).first_of_run != kNoNode) {
+    return at(id).first_of_run;
+  }
   return group(id) < 0 ? id : graph_.groups()[static_cast<std::size_t>(group(id))].first();
 }
 

@@ -2,18 +2,21 @@
 //
 // A step of a group runs once for every piece of the samples. Memory for all samples that a group
 // touches is therefore needed from its first step to its last; a value that lives and dies within
-// the group needs memory for one piece only, in the worker that computes it.
+// the group needs memory for one piece only, in the worker that computes it. A run of channels is
+// done with its memory when its last step is, too; all of it is for all channels.
 #pragma once
 
+#include <fenestra/graph/channels.hpp>
 #include <fenestra/graph/graph.hpp>
 
+#include <span>
 #include <vector>
 
 namespace fenestra::graph {
 
 class Lifetimes {
  public:
-  explicit Lifetimes(const Graph& graph);
+  explicit Lifetimes(const Graph& graph, std::span<const ChannelRun> runs = {});
 
   /// The node whose memory holds the result of `id`.
   NodeId root(NodeId id) const { return at(id).root; }
@@ -45,6 +48,8 @@ class Lifetimes {
     NodeId last_use = kNoNode;
     NodeId workspace_last = kNoNode;
     Index group = -1;
+    NodeId first_of_run = kNoNode;  ///< of the run of channels of which the node is a member
+    NodeId last_of_run = kNoNode;
     Index read_whole_by =
         -1;  ///< the last group of which a member reads it for all samples at once
     bool is_local = false;

@@ -66,13 +66,15 @@ std::size_t ArenaRequests::place() {
 
 }  // namespace
 
-Plan::Plan(Graph graph, int workers) : graph_(std::move(graph)), arguments_(graph_.arguments()) {
+Plan::Plan(Graph graph, int workers, std::span<const ChannelRun> runs)
+    : graph_(std::move(graph)), arguments_(graph_.arguments()) {
   const auto count = static_cast<std::size_t>(graph_.size());
-  const Lifetimes lifetimes(graph_);
+  const Lifetimes lifetimes(graph_, runs);
   results_.resize(count);
   workspaces_.resize(count);
   find_requirements(lifetimes);
   choose_kernels(lifetimes, workers);
+  find_channel_loops(runs);
   std::vector<Place> roots = place_outputs(lifetimes);
   place_lanes(lifetimes, roots);
   place_arena(lifetimes, roots);
@@ -122,6 +124,15 @@ void Plan::choose_kernels(const Lifetimes& lifetimes, int workers) {
       step.kernel = node.operation->prepare();
     }
     steps_.push_back(std::move(step));
+  }
+}
+
+void Plan::find_channel_loops(std::span<const ChannelRun> runs) {
+  for (const ChannelRun& run : runs) {
+    const auto first = std::find_if(
+        steps_.begin(), steps_.end(), [&](const Step& step) { return step.node == run.first(); });
+    const auto begin = static_cast<std::size_t>(first - steps_.begin());
+    channel_loops_.push_back({begin, begin + run.members.size(), run.view, run.piece});
   }
 }
 

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/channels.hpp>
 #include <fenestra/graph/graph.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,6 +89,16 @@ struct PieceLoop {
   Index pieces() const { return (samples + piece - 1) / piece; }
 };
 
+/// Consecutive steps that run for one piece of the channels after another; threads take pieces.
+struct ChannelLoop {
+  std::size_t first = 0;  ///< of the steps
+  std::size_t end = 0;
+  ChannelView view;
+  Index piece = 0;
+
+  Index pieces() const { return (view.channels + piece - 1) / piece; }
+};
+
 /// What must hold of the numbers of something given, or of a constant.
 struct Requirement {
   NodeId node = kNoNode;
@@ -103,7 +115,8 @@ struct OutputCopy {
 class FENESTRA_API Plan {
  public:
   /// The graph must have been verified. At most `workers` pieces of a group are computed at once.
-  explicit Plan(Graph graph, int workers = 1);
+  /// No member of `runs` is in a group.
+  explicit Plan(Graph graph, int workers = 1, std::span<const ChannelRun> runs = {});
 
   /// Brings constants into the forms in which kernels read them, once for all runs.
   void pack_constants();
@@ -112,6 +125,7 @@ class FENESTRA_API Plan {
   const std::vector<NodeId>& arguments() const { return arguments_; }
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<PieceLoop>& loops() const { return loops_; }
+  const std::vector<ChannelLoop>& channel_loops() const { return channel_loops_; }
   const std::vector<OutputCopy>& copies() const { return copies_; }
   /// Of floats; those of data are in their nodes.
   const std::vector<Requirement>& requirements() const { return requirements_; }
@@ -131,6 +145,7 @@ class FENESTRA_API Plan {
  private:
   void find_requirements(const Lifetimes& lifetimes);
   void choose_kernels(const Lifetimes& lifetimes, int workers);
+  void find_channel_loops(std::span<const ChannelRun> runs);
   std::vector<Place> place_outputs(const Lifetimes& lifetimes);
   void place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots);
   void place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots);
@@ -139,6 +154,7 @@ class FENESTRA_API Plan {
   std::vector<NodeId> arguments_;
   std::vector<Step> steps_;
   std::vector<PieceLoop> loops_;
+  std::vector<ChannelLoop> channel_loops_;
   std::vector<OutputCopy> copies_;
   std::vector<Requirement> requirements_;
   std::vector<Place> results_;

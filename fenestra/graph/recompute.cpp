@@ -391,10 +391,17 @@ class Search {
 
  private:
   State state(Graph graph) const {
-    Plan plan(options_.batch_tiling ? tile_batch(graph, *options_.batch_tiling) : graph,
-              options_.workers);
+    Plan plan = planned(graph);
     const std::size_t bytes = plan.arena_bytes();
     return {std::move(graph), std::move(plan), bytes};
+  }
+  /// As programs plan it.
+  Plan planned(const Graph& graph) const {
+    if (!options_.batch_tiling) {
+      return Plan(graph, options_.workers);
+    }
+    const std::vector<ChannelRun> runs = channel_runs(graph, *options_.batch_tiling);
+    return Plan(tile_batch(graph, *options_.batch_tiling, runs), options_.workers, runs);
   }
   /// A state with less excess, if there is one: the best few choices together, or fewer of them.
   std::optional<State> step(const State& now, std::size_t target, int& plans) const {

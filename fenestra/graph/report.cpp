@@ -19,7 +19,7 @@ class ReportMaker {
     report_.title = options_.title;
     report_.subtitle = options_.subtitle;
     report_.is_profiled = !options_.seconds.empty();
-    report_.groups = plan_.loops();
+    add_groups();
     report_.multiply_adds = plan_.multiply_adds();
     report_.seconds = std::accumulate(options_.seconds.begin(), options_.seconds.end(), 0.0);
     report_.arena_bytes = plan_.arena_bytes();
@@ -50,6 +50,23 @@ class ReportMaker {
     }
     const std::string number = node.kind == NodeKind::constant ? scalar_text(node) : "";
     return number.empty() ? "%" + std::to_string(id) : number;
+  }
+
+  void add_groups() {
+    for (const PieceLoop& loop : plan_.loops()) {
+      report_.groups.push_back({loop, false});
+    }
+    for (const ChannelLoop& loop : plan_.channel_loops()) {
+      ReportGroup& group = report_.groups.emplace_back();
+      group.first = loop.first;
+      group.end = loop.end;
+      group.samples = loop.view.channels;
+      group.piece = loop.piece;
+      group.by_channels = true;
+    }
+    std::sort(report_.groups.begin(),
+              report_.groups.end(),
+              [](const ReportGroup& a, const ReportGroup& b) { return a.first < b.first; });
   }
 
   void add_values() {
@@ -101,14 +118,13 @@ class ReportMaker {
     line.packed_bytes = step.packed_bytes();
     line.multiply_adds = node.operation->multiply_adds();
     line.seconds = report_.is_profiled ? options_.seconds[i] : 0;
-    // Loops follow each other as the steps do.
-    const auto& loops = plan_.loops();
-    const auto loop = std::upper_bound(
-        loops.begin(), loops.end(), i, [](std::size_t at, const PieceLoop& candidate) {
+    const auto& groups = report_.groups;
+    const auto group = std::upper_bound(
+        groups.begin(), groups.end(), i, [](std::size_t at, const ReportGroup& candidate) {
           return at < candidate.end;
         });
-    if (loop != loops.end() && loop->first <= i) {
-      line.group = static_cast<std::size_t>(loop - loops.begin());
+    if (group != groups.end() && group->first <= i) {
+      line.group = static_cast<std::size_t>(group - groups.begin());
     }
     const Place::Kind kind = line.result.place.kind;
     const bool is_callers = kind == Place::Kind::argument || kind == Place::Kind::output;

@@ -73,6 +73,11 @@ struct ReportBuffer {
   std::size_t last = 0;
 };
 
+/// Steps that run together: pieces of samples, or of channels in their place.
+struct ReportGroup : PieceLoop {
+  bool by_channels = false;
+};
+
 /// All steps of one operation.
 struct ReportOperation {
   std::string name;
@@ -87,7 +92,7 @@ struct FENESTRA_API Report {
   bool is_profiled = false;
   std::vector<ReportValue> values;
   std::vector<ReportStep> steps;
-  std::vector<PieceLoop> groups;
+  std::vector<ReportGroup> groups;  ///< in the order of the steps
   std::vector<ReportOutput> outputs;
   std::vector<ReportBuffer> buffers;
   std::vector<ReportOperation> operations;  ///< the most expensive first

@@ -7,6 +7,7 @@
 #include <fenestra/kernels/sums.hpp>
 #include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/elementwise/loops.hpp>
+#include <fenestra/ops/elementwise/sum_kernel.hpp>
 #include <fenestra/ops/elementwise/sum_to.hpp>
 
 #include <algorithm>
@@ -158,6 +159,20 @@ void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to) {
   });
 }
 
+template <KernelScalar T>
+void sum_channels(const T* x, T* out, const graph::ChannelView& view, Index begin, Index end) {
+  const auto& sum_run = kernels::run_sums<T>().plain;
+  for (Index c = begin; c < end; ++c) {
+    T sum = 0;
+    for (Index sample = 0; sample < view.samples; ++sample) {
+      sum += sum_run(x + (sample * view.channels + c) * view.cells, view.cells);
+    }
+    out[c] = sum;
+  }
+}
+
+template void sum_channels(const float*, float*, const graph::ChannelView&, Index, Index);
+template void sum_channels(const double*, double*, const graph::ChannelView&, Index, Index);
 template void sum_to_kernel(const float*, float*, const Shape&, const Shape&);
 template void sum_to_kernel(const double*, double*, const Shape&, const Shape&);
 

@@ -7,6 +7,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/kernels/sums.hpp>
+#include <fenestra/ops/normalise/kernel.hpp>
 #include <fenestra/ops/normalise/normalise.hpp>
 
 #include <algorithm>
@@ -27,27 +28,39 @@ T inverse_deviation(T var, double eps) noexcept {
   return T(1) / std::sqrt(var + static_cast<T>(eps));
 }
 
-/// One per group, in scratch with room for `columns` times as many.
+/// One per group, in scratch.
 template <class T>
-T* inverse_deviations(const NormGeometry& g, const T* var, Index columns = 1) {
+T* inverse_deviations(const NormGeometry& g, const T* var) {
   const Index cells = g.stat_cells();
-  T* r = kernels::scratch<T>(kernels::scratch_caller, static_cast<std::size_t>(columns * cells));
+  T* r = kernels::scratch<T>(kernels::scratch_caller, static_cast<std::size_t>(cells));
   for (Index s = 0; s < cells; ++s) {
     r[s] = inverse_deviation(var[s], g.eps);
   }
   return r;
 }
 
-/// Calls body(s) for every group.
+/// x_bar = factor * (v - shift - (x - mean) * slope) in group s.
+template <class T>
+struct InputGradTerms {
+  T factor;
+  T shift;
+  T slope;
+
+  InputGradTerms(const NormGeometry& g, const T* var, const T* sums, const T* gamma, Index s)
+      : factor(inverse_deviation(var[s], g.eps)) {
+    const auto count = static_cast<T>(g.count);
+    shift = sums[s] / count;
+    slope = factor * (sums[g.stat_cells() + s] / count);
+    if (gamma != nullptr) {
+      factor *= gamma[s];
+    }
+  }
+};
+
+/// Calls body(first, end) for ranges of groups.
 template <class Body>
-void for_each_group(const NormGeometry& g, const Body& body) {
-  parallel_for(g.runs.groups,
-               std::max<Index>(1, kGrain / std::max<Index>(g.count, 1)),
-               [&](Index begin, Index end) {
-                 for (Index s = begin; s < end; ++s) {
-                   body(s);
-                 }
-               });
+void for_each_groups(const NormGeometry& g, const Body& body) {
+  parallel_for(g.runs.groups, std::max<Index>(1, kGrain / std::max<Index>(g.count, 1)), body);
 }
 
 /// Calls body(first element, end) for ranges of whole rows of a view of columns.
@@ -86,6 +99,110 @@ void blocked_sums(Index n, Index width, T* out, const Add& add) {
 }  // namespace
 
 template <KernelScalar T>
+void norm_variance_of_groups(
+    const NormGeometry& g, const T* x, const T* mean, T* var, Index first, Index end) {
+  const NormRuns& r = g.runs;
+  const auto& sums = kernels::run_sums<T>();
+  for (Index s = first; s < end; ++s) {
+    double sum = 0;
+    for (Index run = 0; run < r.runs; ++run) {
+      const T* from = x + r.begin(s) + run * r.run_stride;
+      sum += sums.squares(from, mean[s], r.length);
+    }
+    var[s] = static_cast<T>(sum / static_cast<double>(g.count));
+  }
+}
+
+template <KernelScalar T>
+void normalise_groups(const NormGeometry& g,
+                      const T* x,
+                      const T* mean,
+                      const T* var,
+                      const T* gamma,
+                      const T* beta,
+                      T* y,
+                      Index first,
+                      Index end) {
+  const NormRuns& r = g.runs;
+  for (Index s = first; s < end; ++s) {
+    const T m = mean[s];
+    const T factor = inverse_deviation(var[s], g.eps);
+    const Index cell = r.affine_begin(s);
+    for (Index run = 0; run < r.runs; ++run) {
+      const T* from = x + r.begin(s) + run * r.run_stride;
+      T* to = y + r.begin(s) + run * r.run_stride;
+      if (gamma == nullptr) {
+        for (Index i = 0; i < r.length; ++i) {
+          to[i] = (from[i] - m) * factor;
+        }
+      } else if (r.piece == 1) {
+        for (Index i = 0; i < r.length; ++i) {
+          to[i] = (from[i] - m) * (factor * gamma[cell + i]) + beta[cell + i];
+        }
+      } else {
+        for (Index i = 0, c = cell; i < r.length; i += r.piece, ++c) {
+          const T a = factor * gamma[c];
+          const T b = beta[c];
+          for (Index k = i; k < i + r.piece; ++k) {
+            to[k] = (from[k] - m) * a + b;
+          }
+        }
+      }
+    }
+  }
+}
+
+template <KernelScalar T>
+void norm_sums_of_groups(const NormGeometry& g,
+                         const T* u,
+                         const T* x,
+                         const T* mean,
+                         const T* var,
+                         T* sums,
+                         Index first,
+                         Index end) {
+  const NormRuns& r = g.runs;
+  const auto& runs = kernels::run_sums<T>();
+  for (Index s = first; s < end; ++s) {
+    const T factor = inverse_deviation(var[s], g.eps);
+    double sum_u = 0;
+    double sum_uh = 0;
+    for (Index run = 0; run < r.runs; ++run) {
+      const Index at = r.begin(s) + run * r.run_stride;
+      const auto part = runs.pair(u + at, x + at, mean[s], factor, r.length);
+      sum_u += part.u;
+      sum_uh += part.uh;
+    }
+    sums[s] = static_cast<T>(sum_u);
+    sums[r.groups + s] = static_cast<T>(sum_uh);
+  }
+}
+
+template <KernelScalar T>
+void norm_input_grad_of_groups(const NormGeometry& g,
+                               const T* v,
+                               const T* x,
+                               const T* mean,
+                               const T* var,
+                               const T* sums,
+                               const T* gamma,
+                               T* x_bar,
+                               Index first,
+                               Index end) {
+  const NormRuns& r = g.runs;
+  for (Index s = first; s < end; ++s) {
+    const InputGradTerms<T> terms(g, var, sums, gamma, s);
+    const T m = mean[s];
+    for (Index run = 0; run < r.runs; ++run) {
+      const Index at = r.begin(s) + run * r.run_stride;
+      for (Index i = at; i < at + r.length; ++i) {
+        x_bar[i] = terms.factor * ((v[i] - terms.shift) - (x[i] - m) * terms.slope);
+      }
+    }
+  }
+}
+
+template <KernelScalar T>
 void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var) {
   const NormRuns& r = g.runs;
   if (r.columns) {
@@ -100,15 +217,8 @@ void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* v
     }
     return;
   }
-  const auto& sums = kernels::run_sums<T>();
-  for_each_group(g, [&](Index s) {
-    double sum = 0;
-    for (Index run = 0; run < r.runs; ++run) {
-      const T* from = x + r.begin(s) + run * r.run_stride;
-      sum += sums.squares(from, mean[s], r.length);
-    }
-    var[s] = static_cast<T>(sum / static_cast<double>(g.count));
-  });
+  for_each_groups(
+      g, [&](Index first, Index end) { norm_variance_of_groups(g, x, mean, var, first, end); });
 }
 
 template <KernelScalar T>
@@ -139,31 +249,8 @@ void normalise_kernel(const NormGeometry& g,
     });
     return;
   }
-  for_each_group(g, [&](Index s) {
-    const T m = mean[s];
-    const T factor = inverse_deviation(var[s], g.eps);
-    const Index cell = r.affine_begin(s);
-    for (Index run = 0; run < r.runs; ++run) {
-      const T* from = x + r.begin(s) + run * r.run_stride;
-      T* to = y + r.begin(s) + run * r.run_stride;
-      if (gamma == nullptr) {
-        for (Index i = 0; i < r.length; ++i) {
-          to[i] = (from[i] - m) * factor;
-        }
-      } else if (r.piece == 1) {
-        for (Index i = 0; i < r.length; ++i) {
-          to[i] = (from[i] - m) * (factor * gamma[cell + i]) + beta[cell + i];
-        }
-      } else {
-        for (Index i = 0, c = cell; i < r.length; i += r.piece, ++c) {
-          const T a = factor * gamma[c];
-          const T b = beta[c];
-          for (Index k = i; k < i + r.piece; ++k) {
-            to[k] = (from[k] - m) * a + b;
-          }
-        }
-      }
-    }
+  for_each_groups(g, [&](Index first, Index end) {
+    normalise_groups(g, x, mean, var, gamma, beta, y, first, end);
   });
 }
 
@@ -176,8 +263,13 @@ void norm_sums_kernel(const NormGeometry& g,
                       const T* var,
                       T* sums) {
   const NormRuns& r = g.runs;
+  if (!r.columns && (!over_affine || g.affine_is_stat())) {
+    for_each_groups(g, [&](Index first, Index end) {
+      norm_sums_of_groups(g, u, x, mean, var, sums, first, end);
+    });
+    return;
+  }
   const T* inverse = inverse_deviations(g, var);
-  const auto& runs = kernels::run_sums<T>();
   if (r.columns) {
     const Index n = r.length;
     blocked_sums(r.runs, 2 * n, sums, [&](Index row, T* to) {
@@ -190,21 +282,7 @@ void norm_sums_kernel(const NormGeometry& g,
     });
     return;
   }
-  if (!over_affine || g.affine_is_stat()) {
-    for_each_group(g, [&](Index s) {
-      double sum_u = 0;
-      double sum_uh = 0;
-      for (Index run = 0; run < r.runs; ++run) {
-        const Index at = r.begin(s) + run * r.run_stride;
-        const auto part = runs.pair(u + at, x + at, mean[s], inverse[s], r.length);
-        sum_u += part.u;
-        sum_uh += part.uh;
-      }
-      sums[s] = static_cast<T>(sum_u);
-      sums[r.groups + s] = static_cast<T>(sum_uh);
-    });
-    return;
-  }
+  const auto& runs = kernels::run_sums<T>();
   const Index n = g.affine_cells();
   blocked_sums(r.groups, 2 * n, sums, [&](Index s, T* to) {
     const T m = mean[s];
@@ -238,44 +316,90 @@ void norm_input_grad_kernel(const NormGeometry& g,
                             const T* gamma,
                             T* x_bar) {
   const NormRuns& r = g.runs;
-  const auto count = static_cast<T>(g.count);
-  // x_bar = a * (v - b - (x - mean) * c), with a, b and c one per group.
-  const Index cells = g.stat_cells();
-  T* a = inverse_deviations(g, var, 3);
-  T* b = a + cells;
-  T* c = b + cells;
-  for (Index s = 0; s < cells; ++s) {
-    b[s] = sums[s] / count;
-    c[s] = a[s] * (sums[cells + s] / count);
-    if (gamma != nullptr) {
-      a[s] *= gamma[s];
-    }
-  }
-  if (r.columns) {
-    for_each_rows(g, [&](Index begin, Index end) {
-      for (Index row = begin; row < end; ++row) {
-        const Index at = row * r.length;
-        for (Index j = 0; j < r.length; ++j) {
-          x_bar[at + j] = a[j] * ((v[at + j] - b[j]) - (x[at + j] - mean[j]) * c[j]);
-        }
-      }
+  if (!r.columns) {
+    for_each_groups(g, [&](Index first, Index end) {
+      norm_input_grad_of_groups(g, v, x, mean, var, sums, gamma, x_bar, first, end);
     });
     return;
   }
-  for_each_group(g, [&](Index s) {
-    const T m = mean[s];
-    const T factor = a[s];
-    const T shift = b[s];
-    const T slope = c[s];
-    for (Index run = 0; run < r.runs; ++run) {
-      const Index at = r.begin(s) + run * r.run_stride;
-      for (Index i = at; i < at + r.length; ++i) {
-        x_bar[i] = factor * ((v[i] - shift) - (x[i] - m) * slope);
+  const Index cells = g.stat_cells();
+  T* a = kernels::scratch<T>(kernels::scratch_caller, static_cast<std::size_t>(3 * cells));
+  T* b = a + cells;
+  T* c = b + cells;
+  for (Index s = 0; s < cells; ++s) {
+    const InputGradTerms<T> terms(g, var, sums, gamma, s);
+    a[s] = terms.factor;
+    b[s] = terms.shift;
+    c[s] = terms.slope;
+  }
+  for_each_rows(g, [&](Index begin, Index end) {
+    for (Index row = begin; row < end; ++row) {
+      const Index at = row * r.length;
+      for (Index j = 0; j < r.length; ++j) {
+        x_bar[at + j] = a[j] * ((v[at + j] - b[j]) - (x[at + j] - mean[j]) * c[j]);
       }
     }
   });
 }
 
+template void norm_variance_of_groups(
+    const NormGeometry&, const float*, const float*, float*, Index, Index);
+template void norm_variance_of_groups(
+    const NormGeometry&, const double*, const double*, double*, Index, Index);
+template void normalise_groups(const NormGeometry&,
+                               const float*,
+                               const float*,
+                               const float*,
+                               const float*,
+                               const float*,
+                               float*,
+                               Index,
+                               Index);
+template void normalise_groups(const NormGeometry&,
+                               const double*,
+                               const double*,
+                               const double*,
+                               const double*,
+                               const double*,
+                               double*,
+                               Index,
+                               Index);
+template void norm_sums_of_groups(const NormGeometry&,
+                                  const float*,
+                                  const float*,
+                                  const float*,
+                                  const float*,
+                                  float*,
+                                  Index,
+                                  Index);
+template void norm_sums_of_groups(const NormGeometry&,
+                                  const double*,
+                                  const double*,
+                                  const double*,
+                                  const double*,
+                                  double*,
+                                  Index,
+                                  Index);
+template void norm_input_grad_of_groups(const NormGeometry&,
+                                        const float*,
+                                        const float*,
+                                        const float*,
+                                        const float*,
+                                        const float*,
+                                        const float*,
+                                        float*,
+                                        Index,
+                                        Index);
+template void norm_input_grad_of_groups(const NormGeometry&,
+                                        const double*,
+                                        const double*,
+                                        const double*,
+                                        const double*,
+                                        const double*,
+                                        const double*,
+                                        double*,
+                                        Index,
+                                        Index);
 template FENESTRA_API void norm_variance_kernel(const NormGeometry&,
                                                 const float*,
                                                 const float*,

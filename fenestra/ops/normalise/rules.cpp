@@ -1,5 +1,6 @@
 // Normalisation: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/normalise/kernel.hpp>
 
 namespace fenestra {
 
