@@ -25,7 +25,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace fenestra::cli {
 
@@ -200,47 +202,188 @@ std::string sizes_text(const Shape& input, const Shape& output) {
   return extents(spatial(spatial(input))) + " to " + extents(spatial(spatial(output)));
 }
 
-ExitCode infer_in_tiles(const Task& task) {
+/// What ranks did, added up; of memory, the most.
+struct RankFigures {
+  double tiles = 0;
+  double bytes = 0;  ///< of a tile, the most
+  double sent = 0;
+  double cells_read = 0;
+  double seconds = 0;  ///< of processors, without exchanges
+  double peak_memory = 0;
+};
+
+RankFigures figures_of_all(ranks::Communicator& communicator, const RankFigures& mine) {
+  RankFigures all;
+  for (const std::vector<std::byte>& bytes :
+       ranks::all_gather(communicator, std::as_bytes(std::span(&mine, 1)))) {
+    RankFigures one;
+    std::memcpy(&one, bytes.data(), sizeof one);
+    all.tiles += one.tiles;
+    all.bytes = std::max(all.bytes, one.bytes);
+    all.sent += one.sent;
+    all.cells_read += one.cells_read;
+    all.seconds += one.seconds;
+    all.peak_memory = std::max(all.peak_memory, one.peak_memory);
+  }
+  return all;
+}
+
+/// Tiles of several processes, which the first one writes: after each of its own it takes one from
+/// every other, so that nobody waits for long, and nobody keeps more than one.
+class TileGathering {
+ public:
+  TileGathering(ranks::CommunicatorPtr communicator, nn::TileSink<float> sink)
+      : communicator_(std::move(communicator)),
+        sink_(std::move(sink)),
+        goes_on_(static_cast<std::size_t>(communicator_->size()), true) {
+    goes_on_[0] = false;
+  }
+
+  void write(const Box& box, const float* values) {
+    if (communicator_->rank() == 0) {
+      sink_.write(box, values);
+      receive();
+    } else {
+      send(box);
+      const ranks::Outgoing send[] = {{0, std::as_bytes(std::span(values, cells(box)))}};
+      communicator_->exchange(send, {});
+    }
+  }
+  /// After the last one.
+  void finish() {
+    if (communicator_->rank() != 0) {
+      send(Box());
+      return;
+    }
+    while (std::find(goes_on_.begin(), goes_on_.end(), true) != goes_on_.end()) {
+      receive();
+    }
+  }
+
+ private:
+  static_assert(std::is_trivially_copyable_v<Box>);
+
+  static std::size_t cells(const Box& box) {
+    return static_cast<std::size_t>(*box.shape().elements());
+  }
+  void send(const Box& box) {
+    const ranks::Outgoing send[] = {{0, std::as_bytes(std::span(&box, 1))}};
+    communicator_->exchange(send, {});
+  }
+  /// One tile from every rank that has more. One without axes is none.
+  void receive() {
+    for (int rank = 1; rank < communicator_->size(); ++rank) {
+      if (!goes_on_[static_cast<std::size_t>(rank)]) {
+        continue;
+      }
+      Box box;
+      const ranks::Incoming place[] = {{rank, std::as_writable_bytes(std::span(&box, 1))}};
+      communicator_->exchange({}, place);
+      if (box.rank() == 0) {
+        goes_on_[static_cast<std::size_t>(rank)] = false;
+        continue;
+      }
+      values_.resize(cells(box));
+      const ranks::Incoming numbers[] = {{rank, std::as_writable_bytes(std::span(values_))}};
+      communicator_->exchange({}, numbers);
+      sink_.write(box, values_.data());
+    }
+  }
+
+  ranks::CommunicatorPtr communicator_;
+  nn::TileSink<float> sink_;
+  std::vector<bool> goes_on_;
+  std::vector<float> values_;
+};
+
+void require_one_tile(ranks::Communicator& communicator, const Shape& tile) {
+  static_assert(std::is_trivially_copyable_v<Shape>);
+  for (const std::vector<std::byte>& bytes :
+       ranks::all_gather_equal(communicator, std::as_bytes(std::span(&tile, 1)))) {
+    Shape theirs;
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    if (theirs != tile) {
+      throw Error(ErrorCode::bad_environment,
+                  "infer: tiles of " + extents(tile) + " here, of " + extents(theirs) +
+                      " on another process\n  fix: the same memory for all of them, or --tile "
+                      "with the extents");
+    }
+  }
+}
+
+/// By one process, or by several in turn.
+ExitCode infer_in_tiles(const Task& task, const ranks::CommunicatorPtr& communicator) {
   const InferOptions& options = task.options;
+  if (communicator && options.halos != "recompute") {
+    throw UsageError("--halos " + options.halos +
+                     ": slabs take what memory they need; without --memory and --tile");
+  }
+  const int rank = communicator ? communicator->rank() : 0;
+  const int ranks = communicator ? communicator->size() : 1;
   const std::size_t memory = options.memory.value_or(kMemory);
-  nn::TileOptions how{.memory = memory - std::min(kSetAside, memory / 4)};
+  nn::TileOptions how{
+      .memory = memory - std::min(kSetAside, memory / 4), .first = rank, .stride = ranks};
   if (options.tile != "auto") {
     how.tile = parse_extents(options.tile, "--tile");
   }
   ProgressLine progress;
-  how.progress = [&](Index done, Index all) {
-    progress.show([&] {
-      return ProgressState{.label = "tile " + std::to_string(done) + "/" + std::to_string(all),
-                           .part = static_cast<double>(done) / static_cast<double>(all),
-                           .details = ""};
-    });
-  };
+  if (rank == 0) {
+    how.progress = [&](Index done, Index all) {
+      progress.show([&] {
+        return ProgressState{.label = "tile " + std::to_string(done) + "/" + std::to_string(all),
+                             .part = static_cast<double>(done) / static_cast<double>(all),
+                             .details = ""};
+      });
+    };
+  }
   nn::TiledNetwork<float> tiled(task.traced(), how);
-  Result result(task, tiled.output());
-  const nn::TileReport report =
-      tiled.run(task.source(), {.begin = {}, .write = [&](const Box& box, const float* values) {
-                                  result.write(box, values);
-                                }});
-  result.commit();
+  std::optional<Result> result;
+  if (rank == 0) {
+    result.emplace(task, tiled.output());
+  }
+  nn::TileSink<float> sink{.begin = {}, .write = [&](const Box& box, const float* values) {
+                             result->write(box, values);
+                           }};
+  std::optional<TileGathering> gathering;
+  if (ranks > 1) {
+    require_one_tile(*communicator, tiled.tile());
+    gathering.emplace(communicator, std::move(sink));
+    sink.write = [&](const Box& box, const float* values) { gathering->write(box, values); };
+  }
+  const nn::TileReport report = tiled.run(task.source(), sink);
+  RankFigures all{.tiles = static_cast<double>(report.tiles),
+                  .bytes = static_cast<double>(report.bytes),
+                  .cells_read = report.input_share,
+                  .peak_memory = static_cast<double>(peak_memory())};
+  if (gathering) {
+    gathering->finish();
+    all = figures_of_all(*communicator, all);
+  }
+  if (rank != 0) {
+    return fine;
+  }
+  result->commit();
   progress.clear();
+  const auto tiles = static_cast<Index>(all.tiles);
   if (options.json) {
     print_json({{"model", task.network.name},
                 {"input", shape_json(task.input)},
                 {"output", shape_json(report.output)},
+                {"ranks", ranks},
                 {"tile", shape_json(report.tile)},
-                {"tiles", report.tiles},
+                {"tiles", tiles},
                 {"programs", report.programs},
-                {"bytes", report.bytes},
-                {"cells_read", report.input_share},
-                {"peak_memory", peak_memory()},
+                {"bytes", static_cast<std::size_t>(all.bytes)},
+                {"cells_read", all.cells_read},
+                {"peak_memory", static_cast<std::size_t>(all.peak_memory)},
                 {"written", options.output}});
     return fine;
   }
-  std::cout << wrapped(sizes_text(task.input, report.output) + " in " +
-                           std::to_string(report.tiles) +
-                           (report.tiles == 1 ? " tile of " : " tiles of ") + extents(report.tile) +
-                           ", each cell read " + decimal(report.input_share, 2) + " times, " +
-                           bytes_text(report.bytes) + " for a tile\n",
+  std::cout << wrapped(sizes_text(task.input, report.output) + " in " + std::to_string(tiles) +
+                           (tiles == 1 ? " tile of " : " tiles of ") + extents(report.tile) +
+                           (ranks == 1 ? "" : " on " + std::to_string(ranks) + " processes") +
+                           ", each cell read " + decimal(all.cells_read, 2) + " times, " +
+                           bytes_text(static_cast<std::size_t>(all.bytes)) + " for a tile\n",
                        terminal_of(Stream::out))
             << "written: " << options.output << "\n";
   return fine;
@@ -298,40 +441,9 @@ class TimedCommunicator final : public ranks::Communicator {
   std::clock_t spent_ = 0;
 };
 
-/// What ranks did, added up; of memory, the most.
-struct RankFigures {
-  double sent = 0;
-  double cells_read = 0;
-  double seconds = 0;  ///< of processors, without exchanges
-  double peak_memory = 0;
-};
-
-RankFigures figures_of_all(ranks::Communicator& communicator, const RankFigures& mine) {
-  RankFigures all;
-  for (const std::vector<std::byte>& bytes :
-       ranks::all_gather(communicator, std::as_bytes(std::span(&mine, 1)))) {
-    RankFigures one;
-    std::memcpy(&one, bytes.data(), sizeof one);
-    all.sent += one.sent;
-    all.cells_read += one.cells_read;
-    all.seconds += one.seconds;
-    all.peak_memory = std::max(all.peak_memory, one.peak_memory);
-  }
-  return all;
-}
-
 /// A slab of rows on each process; the first one gathers and writes.
 ExitCode infer_in_slabs(const Task& task) {
   const InferOptions& options = task.options;
-  if (options.tile != "auto") {
-    throw UsageError("--tile: several processes have a slab of rows each");
-  }
-  if (options.memory) {
-    throw UsageError(
-        "--memory: several processes hold all of their slabs, whatever that takes; one process "
-        "goes "
-        "by tiles, more processes have thinner slabs");
-  }
   const auto communicator = std::make_shared<TimedCommunicator>(ranks::mpi_communicator());
   const bool exchanges = options.halos == "exchange";
   nn::SlabNetwork<float> slabs(
@@ -405,7 +517,11 @@ ExitCode infer_command(const InferOptions& options) {
                           options.raw ? std::optional(parse_raw(*options.raw)) : std::nullopt);
   const Shape input = input_shape(reader.shape(), network.input, options.input);
   const Task task{options, std::move(network), std::move(reader), input, *format};
-  return ranks::launched_ranks() > 1 ? infer_in_slabs(task) : infer_in_tiles(task);
+  if (ranks::launched_ranks() < 2) {
+    return infer_in_tiles(task, nullptr);
+  }
+  const bool in_tiles = options.memory || options.tile != "auto";
+  return in_tiles ? infer_in_tiles(task, ranks::mpi_communicator()) : infer_in_slabs(task);
 }
 
 void add_infer(CLI::App& app, CommandLine& line) {
@@ -426,7 +542,7 @@ void add_infer(CLI::App& app, CommandLine& line) {
       ->type_name("FILE");
   command->add_option("--tile", o->tile, "auto (default), or extents of the output: 512x512")
       ->type_name("SIZE");
-  command->add_option("--memory", o->memory, "for everything, 1 GiB by default: 1G")
+  command->add_option("--memory", o->memory, "for all of a process, 1 GiB by default: 1G")
       ->transform(byte_count(1))
       ->type_name("BYTES");
   one_of(
@@ -452,9 +568,9 @@ void add_infer(CLI::App& app, CommandLine& line) {
       "  fenestra infer unet scan.npy --tile 512x512 -o scores.npy\n"
       "  mpirun -n 4 fenestra infer unet scan.npy -o scores.npy\n"
       "\nUnder mpirun each process has a slab of rows, with all that is between its input and "
-      "output, whatever that takes: --memory and --tile are refused. The picture keeps its size. A "
-      "model in which a cell "
-      "needs the whole picture is refused.");
+      "output, whatever that takes; with --memory, which is for each process, or --tile they share "
+      "tiles. The picture keeps its size. A model in which a cell needs the whole picture is "
+      "refused.");
   line.actions[command] = [o, &line] {
     o->json = line.json;
     return infer_command(*o);

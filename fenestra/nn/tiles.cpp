@@ -191,6 +191,11 @@ struct TiledNetwork<T>::State {
 template <class T>
 TiledNetwork<T>::TiledNetwork(const TracedNetwork& network, const TileOptions& options)
     : state_(std::make_unique<State>(network, options)) {
+  if (options.first < 0 || options.stride < 1) {
+    throw Error(ErrorCode::invalid_extent,
+                "tiles: first = " + std::to_string(options.first) + ", stride = " +
+                    std::to_string(options.stride) + "\n  fix: first >= 0, stride >= 1");
+  }
   detail::require_space(state_->graph.output());
   state_->set_tile();
 }
@@ -219,7 +224,10 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
                 "tiles: the picture is " + to_string(source.shape) + ", the network was cut for " +
                     to_string(s.graph.input()) + "\n  fix: a picture of that shape");
   }
-  TileReport report{s.graph.output(), s.grid.tile, s.grid.count(), 0, 0, 0};
+  Index number = std::min(s.options.first, s.grid.count());
+  TileReport report{.output = s.graph.output(),
+                    .tile = s.grid.tile,
+                    .tiles = (s.grid.count() - number + s.options.stride - 1) / s.options.stride};
   if (sink.begin) {
     sink.begin(report.output);
   }
@@ -230,9 +238,10 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
   Tensor<T> x;
   double read = 0;
   std::vector<Box> waiting;  // the next one last
-  for (Index number = 0, done = 0; done < report.tiles;) {
+  for (Index done = 0; done < report.tiles;) {
     if (waiting.empty()) {
-      waiting.push_back(s.grid.box(number++));
+      waiting.push_back(s.grid.box(number));
+      number += s.options.stride;
     }
     const detail::GraphTile part = s.cut(waiting.back());
     std::shared_ptr<const Program<T>> needed = s.program(part.graph);

@@ -46,6 +46,9 @@ struct TileOptions {
   /// Bytes for tiles, with everything between their input and output, and for the parameters. What
   /// the program itself and the scratch of its threads take comes on top.
   std::size_t memory = std::size_t{1} << 30;
+  /// Which of the tiles, in their order: this one, and every so many. For several who share them.
+  Index first = 0;
+  Index stride = 1;
   /// After each tile, with their number.
   std::function<void(Index done, Index all)> progress = {};
 };
@@ -53,7 +56,7 @@ struct TileOptions {
 struct TileReport {
   Shape output;
   Shape tile;              ///< of the output, along each spatial axis
-  Index tiles = 0;         ///< one of full size that did not fit was cut in two
+  Index tiles = 0;         ///< computed; one of full size that did not fit was cut in two
   Index programs = 0;      ///< tiles of different geometry that were compiled
   std::size_t bytes = 0;   ///< the most that a tile took, parameters counted
   double input_share = 1;  ///< cells read, by cells of the picture: what the overlap costs

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -409,6 +410,40 @@ TEST(Tiles, RefuseWhatCannotBe) {
                 },
                 ErrorCode::shape_mismatch),
             "");
+}
+
+TEST(Tiles, OfSeveralSharesAreTheTilesOfTheWhole) {
+  Layer<float> net =
+      build_layer<float>(R"({"layer": "conv", "in": 1, "out": 1, "kernel": 3, "padding": 1})");
+  fill(net, 3);
+  const Tensor<float> x = picture<float>(Shape{1, 1, 20, 14}, 1);
+  const Tensor<float> whole = infer_tiled(net, x);
+  for (const Index stride : {1, 2, 5, 12, 13}) {
+    Tensor<float> y(whole.shape());
+    const TileSink<float> sink{.begin = {}, .write = tensor_sink(y).write};
+    std::vector<Index> tiles;
+    double cells_read = 0;
+    for (Index first = 0; first < stride; ++first) {
+      const TileReport report =
+          infer_tiled<float>(net,
+                             tensor_source(x),
+                             sink,
+                             {.tile = Shape{6, 5},
+                              .first = first,
+                              .stride = stride,
+                              .progress = [&](Index, Index all) {
+                                EXPECT_EQ(all, (12 - first + stride - 1) / stride);
+                              }});
+      tiles.push_back(report.tiles);
+      cells_read += report.input_share;
+    }
+    EXPECT_EQ(std::accumulate(tiles.begin(), tiles.end(), Index{0}), 12) << stride;
+    EXPECT_EQ(y, whole) << stride;
+    // Each of 4 x 3 tiles reads one row and column beyond its sides, but for the picture's.
+    EXPECT_DOUBLE_EQ(cells_read, (20.0 + 6) * (14.0 + 4) / (20 * 14)) << stride;
+  }
+  EXPECT_NE(refusal([&] { infer_tiled(net, x, {.first = -1}); }, ErrorCode::invalid_extent), "");
+  EXPECT_NE(refusal([&] { infer_tiled(net, x, {.stride = 0}); }, ErrorCode::invalid_extent), "");
 }
 
 TEST(Tiles, EveryCellOfTheOutputIsWrittenOnceAndProgressIsSaid) {

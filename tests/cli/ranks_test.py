@@ -98,9 +98,30 @@ class RanksTest(unittest.TestCase):
                 self.assertEqual(report["sent"] > 0, halos == "exchange")
                 with open(self.path("shared.npy"), "rb") as file:
                     self.assertEqual(file.read(), expected, f"{ranks} {halos}")
-        for option in [["--memory", "1G"], ["--tile", "8x8"]]:
-            done = self.run_words([MPIRUN, "-n", "2", *infer, "none.npy", *option], code=USAGE)
-            self.assertIn(f"{option[0]}: several processes", done.stderr)
+
+    def test_processes_share_tiles(self):
+        with open(self.path("picture.pgm"), "wb") as file:
+            file.write(b"P5\n40 72\n255\n" + bytes(i * i % 251 for i in range(40 * 72)))
+        infer = [TOOL, "infer", "unet", "picture.pgm", "--json", "-o"]
+        self.run_words([*infer, "alone.npy"])
+        with open(self.path("alone.npy"), "rb") as file:
+            expected = file.read()
+        # As many as there are, one more than that, and more processes than tiles.
+        for ranks, options in [(2, ["--tile", "24x24"]), (3, ["--tile", "24x24"]), (3, ["--tile", "40x40"]),
+                               (2, ["--memory", "4800K"])]:
+            done = self.run_words([MPIRUN, "-n", str(ranks), *infer, "shared.npy", "--force", *options])
+            report = json.loads(done.stdout)
+            self.assertEqual(report["ranks"], ranks)
+            if options[0] == "--tile":
+                self.assertEqual(report["tiles"], 6 if "24x24" in options else 2)
+            else:
+                self.assertGreater(report["tiles"], 1)
+                self.assertLess(report["bytes"], 4800000 * 3 // 4)
+            with open(self.path("shared.npy"), "rb") as file:
+                self.assertEqual(file.read(), expected, f"{ranks} {options}")
+        done = self.run_words([MPIRUN, "-n", "2", *infer, "none.npy", "--tile", "8x8", "--halos", "exchange"],
+                              code=USAGE)
+        self.assertIn("--halos exchange: slabs take what memory they need", done.stderr)
 
     def test_refuses_what_would_not_be_one_training(self):
         done = self.train(2, ["lenet", "--data", "digits"], "none", code=BAD_INPUT)
