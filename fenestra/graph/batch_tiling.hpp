@@ -10,11 +10,8 @@
 #include <fenestra/graph/graph.hpp>
 
 #include <cstddef>
-#include <span>
 
 namespace fenestra::graph {
-
-struct ChannelRun;
 
 struct BatchTilingOptions {
   int workers = 1;                      ///< threads that work on pieces side by side
@@ -31,10 +28,7 @@ inline constexpr BatchTilingOptions kSmallestPieces{
 /// they stand before their readers: the input gradient of a layer after its weight gradient.
 FENESTRA_API Graph read_soon(const Graph& graph);
 
-/// Adds the groups, of operations that are in none of `runs`. The last pass: it relies on the order
-/// of the nodes.
-FENESTRA_API Graph tile_batch(const Graph& graph,
-                              const BatchTilingOptions& options,
-                              std::span<const ChannelRun> runs = {});
+/// Adds the groups. The last pass: it relies on the order of the nodes.
+FENESTRA_API Graph tile_batch(const Graph& graph, const BatchTilingOptions& options);
 
 }  // namespace fenestra::graph
