@@ -181,6 +181,10 @@ Graph read_soon(const Graph& graph) {
   return copier.finish();
 }
 
+Graph tile_batch(const Graph& graph, const BatchTilingOptions& options) {
+  return tile_batch(graph, options, {});
+}
+
 Graph tile_batch(const Graph& graph,
                  const BatchTilingOptions& options,
                  std::span<const ChannelRun> runs) {

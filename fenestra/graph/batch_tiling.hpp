@@ -10,11 +10,7 @@
 #include <fenestra/graph/graph.hpp>
 #include <fenestra/graph/options.hpp>
 
-#include <span>
-
 namespace fenestra::graph {
-
-struct ChannelRun;
 
 /// One sample at a time, wherever there are two: slow, and what tests of groups want.
 inline constexpr BatchTilingOptions kSmallestPieces{
@@ -24,10 +20,7 @@ inline constexpr BatchTilingOptions kSmallestPieces{
 /// they stand before their readers: the input gradient of a layer after its weight gradient.
 FENESTRA_API Graph read_soon(const Graph& graph);
 
-/// Adds the groups, of operations that are in none of `runs`. The last pass: it relies on the order
-/// of the nodes.
-FENESTRA_API Graph tile_batch(const Graph& graph,
-                              const BatchTilingOptions& options,
-                              std::span<const ChannelRun> runs = {});
+/// Adds the groups. The last pass: it relies on the order of the nodes.
+FENESTRA_API Graph tile_batch(const Graph& graph, const BatchTilingOptions& options);
 
 }  // namespace fenestra::graph

@@ -12,6 +12,7 @@
 #include <fenestra/graph/graph.hpp>
 #include <fenestra/graph/operation.hpp>
 
+#include <span>
 #include <vector>
 
 namespace fenestra::graph {
@@ -55,6 +56,11 @@ FENESTRA_API Graph join_channels(const Graph& graph);
 /// channel does.
 FENESTRA_API std::vector<ChannelRun> channel_runs(const Graph& graph,
                                                   const BatchTilingOptions& options);
+
+/// Adds the groups of samples, of operations that are in none of `runs`.
+FENESTRA_API Graph tile_batch(const Graph& graph,
+                              const BatchTilingOptions& options,
+                              std::span<const ChannelRun> runs);
 
 /// Channels [begin, end) of a member's result, from a call on whole tensors.
 template <class T>
