@@ -60,6 +60,14 @@ class DirectLast {
   // Channels transposed at a time: a cache line of each cell is read whole.
   static constexpr Index kTransposed = 64 / static_cast<Index>(sizeof(T));
 
+  /// The sample at `from` in planes, brought to `to` unless it is a plane.
+  const T* in_planes(const T* from, const ActivationMap& map, T* to) const {
+    if (map.channels == 1) {
+      return from;
+    }
+    transpose_planes(from, map, true, to);
+    return to;
+  }
   /// (cells, channels) to (channels, cells), or back.
   void transpose_planes(const T* from, const ActivationMap& map, bool to_planes, T* to) const {
     spread(ceil_of(map.channels, kTransposed), [&](Index begin, Index end) {
@@ -115,13 +123,17 @@ class DirectLast {
         result = arena.take<T>(out);
       });
       for (Index n = begin; n < end; ++n) {
-        transpose_planes(arguments_.lhs + n * in, source, true, lhs);
-        const ConvArguments<T> planes{
-            .lhs = lhs, .bias = arguments_.bias, .out = result, .packed = packed};
+        T* sample = arguments_.out + n * out;
+        const bool is_plane = target.channels == 1;
+        const ConvArguments<T> planes{.lhs = in_planes(arguments_.lhs + n * in, source, lhs),
+                                      .bias = arguments_.bias,
+                                      .out = is_plane ? sample : result,
+                                      .packed = packed};
         Correlate(sample_, planes).run();
-        transpose_planes(result, target, false, arguments_.out + n * out);
+        if (!is_plane) {
+          transpose_planes(result, target, false, sample);
+        }
         if (arguments_.finish != nullptr) {
-          T* sample = arguments_.out + n * out;
           spread(out, [&](Index first, Index last) {
             arguments_.finish->run(sample + first, last - first);
           });
@@ -151,9 +163,10 @@ class DirectLast {
     });
     std::fill(sum, sum + weights(), T(0));
     for (Index n = 0; n < batch_; ++n) {
-      transpose_planes(arguments_.lhs + n * x_size, g().x_map(), true, x);
-      transpose_planes(arguments_.rhs + n * y_size, g().y_map(), true, y_bar);
-      const ConvArguments<T> planes{x, y_bar, nullptr, part};
+      const ConvArguments<T> planes{in_planes(arguments_.lhs + n * x_size, g().x_map(), x),
+                                    in_planes(arguments_.rhs + n * y_size, g().y_map(), y_bar),
+                                    nullptr,
+                                    part};
       WeightGrad<T>(sample_, planes).run();
       for (Index i = 0; i < weights(); ++i) {
         sum[i] += part[i];

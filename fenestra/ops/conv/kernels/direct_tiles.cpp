@@ -11,6 +11,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <fenestra/kernels/vectors-inl.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,6 +21,7 @@ namespace fenestra::detail {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+namespace vectors = fenestra::kernels::HWY_NAMESPACE;
 
 // Accumulators: 16 registers hold 12 beside 3 vectors of the strip and a weight, 32 hold 24.
 #if HWY_TARGET == HWY_AVX3
@@ -236,21 +239,17 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
       }
     }
   }
-  const bool whole = columns >= kVectors * kLanes;
-  HWY_ALIGN T line[kVectors * kLanes];
   FENESTRA_UNROLL
   for (int c = 0; c < kChannels; ++c) {
     FENESTRA_UNROLL
     for (int r = 0; r < kRows; ++r) {
       T* out = t.out + c * t.channel_stride + r * t.row_stride + column;
-      T* to = whole ? out : line;
       FENESTRA_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        hn::StoreU(acc[c][r][v], d, to + v * kLanes);
+      for (int v = 0; v + 1 < kVectors; ++v) {
+        hn::StoreU(acc[c][r][v], d, out + v * kLanes);
       }
-      if (!whole) {
-        std::copy(line, line + columns, out);
-      }
+      constexpr Index kLast = (kVectors - 1) * kLanes;
+      vectors::store_part(d, acc[c][r][kVectors - 1], out + kLast, columns - kLast);
     }
   }
 }
