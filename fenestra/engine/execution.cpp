@@ -465,7 +465,13 @@ void Execution<T>::run(std::span<const void* const> arguments,
   std::size_t loop = 0;
   std::size_t channel = 0;
   std::size_t form = 0;
-  Stopwatch watch;
+  std::optional<Stopwatch> watch;  // to look at it takes as long as a small step
+  const auto restart = [&] {
+    if (!seconds.empty()) {
+      watch.emplace();
+    }
+  };
+  restart();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const bool is_loop = loop < loops_.size() && plan_->loops()[loop].first == i;
     const std::size_t end = is_loop ? plan_->loops()[loop].end : i + 1;
@@ -477,15 +483,15 @@ void Execution<T>::run(std::span<const void* const> arguments,
       run_loop(loop, plan_->loops()[loop].samples, seconds);
       ++loop;
       i = end - 1;
-      watch = {};
+      restart();
     } else if (channel < channels.size() && channels[channel].first == i) {
       i = channels[channel].end - 1;
       run_channels(channel++, seconds);
-      watch = {};
+      restart();
     } else {
       steps[i].kernel->run(calls_[i]);
-      if (!seconds.empty()) {
-        seconds[i] = watch.seconds();
+      if (watch) {
+        seconds[i] = watch->seconds();
       }
     }
     if (has_after) {

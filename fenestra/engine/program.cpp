@@ -401,9 +401,13 @@ template <class T>
 std::vector<Tensor<T>> Program<T>::execute_new(ProgramForm form,
                                                Context<T>& context,
                                                std::span<const RunArgument> arguments) const {
+  const graph::Graph& graph = plan(form).graph();
   std::vector<Tensor<T>> results;
-  for (const Shape& shape : result_shapes(form)) {
-    results.push_back(Tensor<T>::uninitialised(shape));
+  results.reserve(graph.outputs().size());
+  for (const graph::Output& output : graph.outputs()) {
+    if (output.overwrites == graph::kNoNode) {
+      results.push_back(Tensor<T>::uninitialised(graph.node(output.node).shape));
+    }
   }
   execute(form, context, arguments, results);
   return results;

@@ -1,6 +1,7 @@
 // The arguments of compiled functions: taken apart into arrays and what a program depends on beside
 // their numbers, and results put together again. In C++, since it happens in every call.
 #include <fenestra/engine/variable.hpp>
+#include <fenestra/python/call.hpp>
 #include <fenestra/python/module.hpp>
 #include <fenestra/python/network.hpp>
 #include <fenestra/python/object.hpp>
@@ -10,7 +11,9 @@
 #include <pybind11/pybind11.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,7 @@ class Deeper {
 class Signature {
  public:
   explicit Signature(bool strict) : strict_(strict) {
+    text_.reserve(128);  // some tensors
     text_ += detail::no_grad_depth > 0 ? 'n' : 'g';
   }
 
@@ -62,10 +66,24 @@ class Signature {
 
   bool is_tracked() const { return is_tracked_; }
   py::list& arguments() { return arguments_; }
+  bool has_key(const py::handle& key) const {
+    if (!constants_.empty() || PyBytes_CheckExact(key.ptr()) == 0) {
+      return this->key().equal(key);
+    }
+    const auto size = static_cast<std::size_t>(PyBytes_GET_SIZE(key.ptr()));
+    return text_ == std::string_view(PyBytes_AS_STRING(key.ptr()), size);
+  }
   /// Bytes, with whatever needs Python's own comparison behind them.
   py::object key() const {
     py::object text = py::bytes(text_);
-    return constants_.empty() ? text : py::make_tuple(std::move(text), py::tuple(constants_));
+    if (constants_.empty()) {
+      return text;
+    }
+    py::tuple constants(constants_.size());
+    for (std::size_t i = 0; i < constants_.size(); ++i) {
+      constants[i] = constants_[i];
+    }
+    return py::make_tuple(std::move(text), std::move(constants));
   }
 
  private:
@@ -89,7 +107,7 @@ class Signature {
     add_bytes(size);
     if (!is_plain) {
       text_ += '<';
-      constants_.append(py::handle(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+      add_type(object);
     }
   }
   void add_text(PyObject* object) {
@@ -104,11 +122,12 @@ class Signature {
     add_bytes(size);
     text_.append(bytes, static_cast<std::size_t>(size));
   }
+  void add_type(PyObject* object) { constants_.push_back(py::type::of(object)); }
   /// Its type too: 1, 1.0 and True are equal and mean different programs.
   void add_constant(py::handle object) {
     text_ += 'o';
-    constants_.append(py::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))));
-    constants_.append(object);
+    add_type(object.ptr());
+    constants_.push_back(py::reinterpret_borrow<py::object>(object));
   }
 
   void add_dict(PyObject* object) {
@@ -192,8 +211,8 @@ class Signature {
     static const py::handle generic = numpy.attr("generic").cast<py::object>().release();
     if (py::isinstance(handle, generic)) {
       text_ += 'g';
-      constants_.append(py::handle(reinterpret_cast<PyObject*>(Py_TYPE(object))));
-      constants_.append(handle.attr("tobytes")());
+      add_type(object);
+      constants_.push_back(handle.attr("tobytes")());
       return;
     }
     // The tensors of other libraries.
@@ -260,29 +279,45 @@ class Signature {
   bool strict_;
   bool is_tracked_ = false;
   std::string text_;
-  py::list constants_;
+  std::vector<py::object> constants_;
   py::list arguments_;
 };
 
-/// (key, arrays), or None where an argument belongs to a transform or a tape.
-py::object call_signature(const py::tuple& args, const py::dict& keywords, bool strict) {
-  Signature signature(strict);
+void add_call(Signature& signature, const py::tuple& args, const py::dict& keywords) {
   signature.add(args.ptr());
   if (!keywords.empty()) {
     signature.add(keywords.ptr());
   }
+}
+
+/// (key, arrays), or None where an argument belongs to a transform or a tape.
+py::object call_signature(const py::tuple& args, const py::dict& keywords, bool strict) {
+  Signature signature(strict);
+  add_call(signature, args, keywords);
   if (signature.is_tracked()) {
     return py::none();
   }
   return py::make_tuple(signature.key(), signature.arguments());
 }
 
-/// A tree like another, in which integers stand for the places of the values.
+}  // namespace
+
+std::optional<py::list> arguments_of(const py::tuple& args,
+                                     const py::dict& keywords,
+                                     const py::handle& key) {
+  Signature signature(false);
+  add_call(signature, args, keywords);
+  if (signature.is_tracked() || !signature.has_key(key)) {
+    return std::nullopt;
+  }
+  return std::move(signature.arguments());
+}
+
 py::object put_together(const py::handle& like, const py::list& values) {
   const Deeper deeper;
   PyObject* const tree = like.ptr();
   if (PyLong_CheckExact(tree)) {
-    return values[py::reinterpret_borrow<py::int_>(like).cast<std::size_t>()];
+    return values[static_cast<std::size_t>(PyLong_AsSsize_t(tree))];
   }
   if (PyDict_Check(tree)) {
     py::dict parts;
@@ -310,12 +345,9 @@ py::object put_together(const py::handle& like, const py::list& values) {
   return py::none();
 }
 
-}  // namespace
-
 void define_call(py::module_& module) {
   module.def(
       "_call_signature", &call_signature, py::arg("args"), py::arg("keywords"), py::arg("strict"));
-  module.def("_put_together", &put_together, py::arg("like"), py::arg("values"));
 }
 
 }  // namespace fenestra::python

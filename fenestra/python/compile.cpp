@@ -2,6 +2,7 @@
 // graph, and the program that comes of it. Which argument is what is written in Python
 // (python/fenestra/compiling.py).
 #include <fenestra/engine/program.hpp>
+#include <fenestra/python/call.hpp>
 #include <fenestra/python/convert.hpp>
 #include <fenestra/python/module.hpp>
 #include <fenestra/python/object.hpp>
@@ -12,6 +13,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -27,6 +29,18 @@ namespace {
 template <class T>
 Value<T> value_in_program(const py::handle& object, std::string_view name) {
   return value_in<T>(object.ptr(), {"compile", name}, "compiled for");
+}
+
+/// An argument's numbers; most are tensors as they are.
+template <class T>
+Tensor<T> tensor_in_program(const py::handle& object, std::string_view name) {
+  if (const AnyTensor* tensor = tensor_of(object.ptr())) {
+    const auto* value = std::get_if<Value<T>>(&tensor->value);
+    if (value != nullptr && value->level() == 0) {
+      return value->plain();
+    }
+  }
+  return value_in_program<T>(object, name).tensor();
 }
 
 /// A program and the contexts that its callers run in: as many as ever ran at once.
@@ -71,9 +85,19 @@ class AnyProgram {
   template <class T>
   explicit AnyProgram(std::unique_ptr<Runner<T>> runner) : runner_(std::move(runner)) {}
 
-  /// Arguments in the order in which the trace made them.
-  py::list run(const py::sequence& arguments) {
-    return std::visit([&](auto& runner) { return run_on(*runner, arguments); }, runner_);
+  /// Arguments in the order in which the trace made them; the results in a tree like another.
+  py::object run(const py::list& arguments, const py::handle& like) {
+    return put_together(
+        like, std::visit([&](auto& runner) { return run_on(*runner, arguments); }, runner_));
+  }
+  /// The same for arguments whose signature has the key `key`; NotImplemented for others.
+  py::object call(const py::tuple& args,
+                  const py::dict& keywords,
+                  const py::handle& key,
+                  const py::handle& like) {
+    const std::optional<py::list> arguments = arguments_of(args, keywords, key);
+    return arguments ? run(*arguments, like)
+                     : py::reinterpret_borrow<py::object>(Py_NotImplemented);
   }
   std::string explain() const {
     return std::visit([](const auto& runner) { return runner->program().explain(); }, runner_);
@@ -84,28 +108,32 @@ class AnyProgram {
 
  private:
   template <class T>
-  static py::list run_on(Runner<T>& runner, const py::sequence& arguments) {
+  static py::list run_on(Runner<T>& runner, const py::list& arguments) {
+    const graph::Plan& plan = runner.program().plan();
+    const std::size_t count = plan.arguments().size();
     // Reserved: what is given points into them.
     std::vector<Tensor<T>> tensors;
     std::vector<Tensor<Index>> integers;
-    tensors.reserve(arguments.size());
-    integers.reserve(arguments.size());
     std::vector<RunArgument> run_arguments;
-    const graph::Plan& plan = runner.program().plan();
+    tensors.reserve(count);
+    run_arguments.reserve(count);
     for (const graph::NodeId id : plan.arguments()) {
       const graph::Node& node = plan.graph().node(id);
       const py::object argument = arguments[run_arguments.size()];
       if (node.kind == graph::NodeKind::data) {
+        integers.reserve(count);
         integers.push_back(to_integers(argument.ptr(), {"compile", node.name}));
         run_arguments.emplace_back(std::as_const(integers.back()));
       } else {
-        tensors.push_back(value_in_program<T>(argument, node.name).tensor());
+        tensors.push_back(tensor_in_program<T>(argument, node.name));
         run_arguments.emplace_back(std::as_const(tensors.back()));
       }
     }
-    py::list results;
-    for (Tensor<T>& result : runner.run(run_arguments)) {
-      results.append(stolen(to_python(Value<T>(std::move(result)))));
+    std::vector<Tensor<T>> values = runner.run(run_arguments);
+    py::list results(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      PyObject* const result = stolen(to_python(Value<T>(std::move(values[i])))).release().ptr();
+      PyList_SET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i), result);
     }
     return results;
   }
@@ -185,7 +213,13 @@ bool is_tracing() { return traces > 0; }
 
 void define_compile(py::module_& module) {
   py::class_<AnyProgram>(module, "_Program", "A traced function, planned.")
-      .def("run", &AnyProgram::run, py::arg("arguments"))
+      .def("run", &AnyProgram::run, py::arg("arguments"), py::arg("like"))
+      .def("call",
+           &AnyProgram::call,
+           py::arg("args"),
+           py::arg("keywords"),
+           py::arg("key"),
+           py::arg("like"))
       .def("explain", &AnyProgram::explain)
       .def_property_readonly("peak_bytes", &AnyProgram::peak_bytes);
   py::class_<AnyTrace>(module, "_Trace", "A graph under construction, on a level of its own.")

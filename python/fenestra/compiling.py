@@ -135,15 +135,16 @@ class Compiled:
         self._result = tree_unflatten(result, iter(range(len(outputs))))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        signature = _core._call_signature(args, kwargs, False)
-        if signature is None:
-            return self._f(*args, **kwargs)
-        key, given = signature
-        return self._run(given if key == self._key else self._matched(args, kwargs))
+        result = self._program.call(args, kwargs, self._key, self._result)
+        if result is NotImplemented:
+            if _core._call_signature(args, kwargs, False) is None:
+                return self._f(*args, **kwargs)
+            return self._run(self._matched(args, kwargs))
+        return result if self._result_networks is None else closed(self._result_networks, result)
 
     def _run(self, given: list[Any]) -> Any:
         """The results for arrays in the order of the examples."""
-        result = _core._put_together(self._result, self._program.run(given))
+        result = self._program.run(given, self._result)
         return result if self._result_networks is None else closed(self._result_networks, result)
 
     def _matched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -10,16 +10,17 @@ namespace fenestra {
 
 namespace {
 
-/// The geometry as kernels see it: one window slides nowhere, so that a stride past the padded
+/// The problem as kernels see it: one window slides nowhere, so that a stride past the padded
 /// input is as good as any larger one, and one tap has no next. What they keep and walk by stride
 /// and dilation is then what windows need.
-ConvGeometry for_kernels(ConvGeometry g) {
+ConvProblem for_kernels(ConvDirection direction, const ConvGeometry& g) {
+  ConvProblem seen{direction, g};
   for (int axis = 0; axis < g.rank(); ++axis) {
-    WindowAxis& a = g.windows.axes[axis];
+    WindowAxis& a = seen.geometry.windows.axes[axis];
     a.stride = a.out == 1 ? std::min(a.stride, a.in + a.pad_low + a.pad_high) : a.stride;
     a.dilation = a.kernel == 1 ? 1 : a.dilation;
   }
-  return g;
+  return seen;
 }
 
 /// Why only the specification takes a problem, or null. Kernels walk the extent that windows span
@@ -54,7 +55,7 @@ bool is_done(ConvDirection direction, const ConvGeometry& g, T* out) {
     case ConvDirection::input_grad: return !has_terms || g.in_channels == 0;
     case ConvDirection::weight_grad: break;
   }
-  const Index weights = g.w_shape().elements().value_or(0);
+  const Index weights = g.out_channels * g.group_in() * g.windows.taps();
   if (!has_terms) {
     std::fill_n(out, weights, T(0));
   }
@@ -65,12 +66,12 @@ bool is_done(ConvDirection direction, const ConvGeometry& g, T* out) {
 
 template <KernelScalar T>
 const ConvKernel<T>& choose_conv(ConvDirection direction, const ConvGeometry& g) {
-  const ConvGeometry seen = for_kernels(g);
+  const ConvProblem seen = for_kernels(direction, g);
   const auto candidates = conv_candidates<T>();
   // A tile runs on the candidate of its whole, whatever it looks like by itself.
   const bool told = kernels::if_refused() == kernels::IfRefused::run;
-  return told || refuse_sparse(seen) == nullptr ? kernels::choose(candidates, {direction, seen})
-                                                : candidates.back();
+  return told || refuse_sparse(seen.geometry) == nullptr ? kernels::choose(candidates, seen)
+                                                         : candidates.back();
 }
 
 template <KernelScalar T>
@@ -82,7 +83,7 @@ void run_conv(const ConvKernel<T>& kernel,
               const T* bias,
               T* out) {
   if (!is_done(direction, g, out)) {
-    kernel.run({direction, for_kernels(g)}, {lhs, rhs, bias, out});
+    kernel.run(for_kernels(direction, g), {lhs, rhs, bias, out});
   }
 }
 
@@ -115,7 +116,7 @@ PreparedConv<T>::PreparedConv(const ConvPrimitive& conv, const ConvEpilogue& epi
       isa_(kernels::isa_name()) {
   if (kernel_->packed_elements != nullptr && conv.g.multiply_adds() > 0) {
     packed_elements_ =
-        static_cast<std::size_t>(kernel_->packed_elements({conv.direction, for_kernels(conv.g)}));
+        static_cast<std::size_t>(kernel_->packed_elements(for_kernels(conv.direction, conv.g)));
   }
 }
 
@@ -127,7 +128,7 @@ bool PreparedConv<T>::is_packed_here() const {
 template <KernelScalar T>
 void PreparedConv<T>::pack_elements(const T* w, T* packed) const {
   if (is_packed_here()) {
-    kernel_->pack({conv_.direction, for_kernels(conv_.g)}, {.rhs = w, .out = packed});
+    kernel_->pack(for_kernels(conv_.direction, conv_.g), {.rhs = w, .out = packed});
   }
 }
 
@@ -142,7 +143,7 @@ void PreparedConv<T>::compute(std::span<const Tensor<T>> in,
     return;
   }
   const ConvFinish<T> finish(epilogue_, epilogue_.has_sum() ? in.back().data() : nullptr, out);
-  kernel_->run({conv_.direction, for_kernels(conv_.g)},
+  kernel_->run(for_kernels(conv_.direction, conv_.g),
                {.lhs = in[0].data(),
                 .rhs = in[1].data(),
                 .bias = conv_.has_bias ? in[2].data() : nullptr,
@@ -173,18 +174,17 @@ template void run_conv(const ConvKernel<double>&,
 
 std::vector<KernelChoice> conv_kernels(const ConvGeometry& g) {
   std::vector<KernelChoice> choices;
-  const ConvGeometry seen = for_kernels(g);
-  const char* sparse = refuse_sparse(seen);
   const auto list = [&](const auto& candidates, ConvDirection direction) {
-    kernels::for_each_candidate(
-        candidates, {direction, seen}, [&](const auto& candidate, const char* refusal) {
-          const bool dense = sparse == nullptr || candidate.name == candidates.back().name;
-          refusal = dense ? refusal : sparse;
-          choices.push_back({std::string(ConvPrimitive::direction_name(direction)),
-                             std::string(candidate.name),
-                             refusal != nullptr ? refusal : "",
-                             dense && candidate.can_run({direction, seen})});
-        });
+    const ConvProblem seen = for_kernels(direction, g);
+    const char* sparse = refuse_sparse(seen.geometry);
+    kernels::for_each_candidate(candidates, seen, [&](const auto& candidate, const char* refusal) {
+      const bool dense = sparse == nullptr || candidate.name == candidates.back().name;
+      refusal = dense ? refusal : sparse;
+      choices.push_back({std::string(ConvPrimitive::direction_name(direction)),
+                         std::string(candidate.name),
+                         refusal != nullptr ? refusal : "",
+                         dense && candidate.can_run(seen)});
+    });
   };
   for (const ConvDirection direction :
        {ConvDirection::forward, ConvDirection::input_grad, ConvDirection::weight_grad}) {
