@@ -20,13 +20,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <limits>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -36,6 +34,7 @@ namespace nn = fenestra::nn;
 using fn::Index;
 
 constexpr int kRepeats = 5;
+constexpr double kLeastSeconds = 3;  // of all leaves together: small steps are repeated more often
 
 double processor_seconds() {
   timespec now = {};
@@ -84,7 +83,10 @@ int measure_leaves(const std::string& name, Index side, Index samples, std::vect
     trainers.back()->step(batch);
   }
   std::vector<double> least(leaves.size(), std::numeric_limits<double>::infinity());
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+  int repeats = 0;
+  for (const double start = processor_seconds();
+       repeats < kRepeats || processor_seconds() - start < kLeastSeconds;
+       ++repeats) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       const double begin = processor_seconds();
       trainers[i]->step(batch);
@@ -96,7 +98,7 @@ int measure_leaves(const std::string& name, Index side, Index samples, std::vect
               static_cast<long>(samples),
               static_cast<long>(side),
               static_cast<long>(side),
-              kRepeats);
+              repeats);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     std::printf("  %-12s %8.2f ms  %.3f\n",
                 leaves[i] == 0 ? "in one piece" : ("leaf " + std::to_string(leaves[i])).c_str(),
@@ -108,85 +110,84 @@ int measure_leaves(const std::string& name, Index side, Index samples, std::vect
 
 /// Steps in turn: of all ranks together, of each on its part without telling the others, which is
 /// the most that processors that share memory leave to the first, and of rank 0 alone, on its part
-/// and on the whole batch. Processor time counts waiting too, where MPI waits by asking again and
-/// again.
+/// and on the whole batch. The middle of what they take, and of their ratios in a round: machines
+/// have good and bad seconds.
 int measure_steps(const std::string& name, Index side, Index samples) {
   const fn::ranks::CommunicatorPtr communicator = fn::ranks::mpi_communicator();
   const Index ranks = communicator->size();
   const Index leaf = (samples + ranks - 1) / ranks;
-  const std::string optimiser = "sgd rate=0.001 momentum=0.9";
-  const Index channels = channels_of(name);
-  struct Measured {
-    Measured(nn::Batch<float> of, const std::string& model, const nn::TrainerOptions& options)
-        : batch(std::move(of)), trainer(model_of(model), options) {}
-
-    nn::Batch<float> batch;
-    nn::Trainer<nn::Layer<float>> trainer;
-    double wall = std::numeric_limits<double>::infinity();
-    double processor = wall;
-
-    void step() {
-      const auto begin = std::chrono::steady_clock::now();
-      const double since = processor_seconds();
-      trainer.step(batch);
-      processor = std::min(processor, processor_seconds() - since);
-      wall = std::min(
-          wall, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  const nn::TrainerOptions alone{.optimiser = "sgd rate=0.001 momentum=0.9"};
+  nn::TrainerOptions shared = alone;
+  shared.leaf = leaf;
+  shared.communicator = communicator;
+  const nn::Batch<float> whole = batch_of(channels_of(name), side, samples);
+  const nn::Batch<float> part = batch_of(channels_of(name), side, leaf);
+  using Trainer = nn::Trainer<nn::Layer<float>>;
+  Trainer together(model_of(name), shared);
+  Trainer apart(model_of(name), alone);
+  Trainer one(model_of(name), alone);
+  const auto seconds_of = [&](Trainer& trainer, const nn::Batch<float>& batch, bool on_all) {
+    if (on_all) {
+      fn::ranks::any(*communicator, false);  // until all of them are here
+    } else if (communicator->rank() != 0) {
+      return 0.0;
     }
+    const auto begin = std::chrono::steady_clock::now();
+    trainer.step(batch);
+    if (on_all) {
+      fn::ranks::any(*communicator, false);
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  Measured together(batch_of(channels, side, samples),
-                    name,
-                    {.optimiser = optimiser, .leaf = leaf, .communicator = communicator});
-  Measured apart(batch_of(channels, side, leaf), name, {.optimiser = optimiser});
-  Measured part(apart.batch, name, {.optimiser = optimiser});
-  Measured alone(together.batch, name, {.optimiser = optimiser});
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {
-    fn::ranks::any(*communicator, false);  // until all of them are here
-    together.step();
-    apart.step();
-    if (communicator->rank() == 0) {
-      part.step();
-      alone.step();
+  struct Round {
+    double together, apart, part, whole;
+  };
+  std::vector<Round> rounds;
+  for (int repeat = 0; repeat <= kRepeats; ++repeat) {
+    const Round round{.together = seconds_of(together, whole, true),
+                      .apart = seconds_of(apart, part, true),
+                      .part = seconds_of(one, part, false),
+                      .whole = seconds_of(one, whole, false)};
+    if (repeat > 0) {  // the first one compiles
+      rounds.push_back(round);
     }
   }
-  // Of all ranks, the slowest.
-  std::vector<double> times{together.wall, together.processor, apart.wall, apart.processor};
-  for (const auto& said :
-       fn::ranks::all_gather_equal(*communicator, std::as_bytes(std::span(times)))) {
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      double theirs = 0;
-      std::memcpy(&theirs, said.data() + i * sizeof theirs, sizeof theirs);
-      times[i] = std::max(times[i], theirs);
+  if (communicator->rank() != 0) {
+    return 0;
+  }
+  const auto middle = [&](const auto& of) {
+    std::vector<double> all;
+    for (const Round& round : rounds) {
+      all.push_back(of(round));
     }
-  }
-  if (communicator->rank() == 0) {
-    std::printf("%s, %ld samples of %ld x %ld on %ld processes, least of %d\n",
-                name.c_str(),
-                static_cast<long>(samples),
-                static_cast<long>(side),
-                static_cast<long>(side),
-                static_cast<long>(ranks),
-                kRepeats);
-    const auto print = [&](const char* what, double wall, double processor) {
-      std::printf("  %-26s %8.1f ms (%.1f of processor)", what, 1e3 * wall, 1e3 * processor);
-    };
-    // Samples per second, of so many times those of one process.
-    const auto print_shared = [&](const char* what, double wall, double processor) {
-      print(what, wall, processor);
-      const auto processes = static_cast<double>(ranks);
-      std::printf("  %.3f (%.3f) of one with all, %.3f (%.3f) of one with a part\n",
-                  alone.wall / (processes * wall),
-                  alone.processor / (processes * processor),
-                  part.wall / wall,
-                  part.processor / processor);
-    };
-    print("one process, all samples", alone.wall, alone.processor);
-    std::printf("\n");
-    print("one process, a part", part.wall, part.processor);
-    std::printf("\n");
-    print_shared("together", times[0], times[1]);
-    print_shared("apart", times[2], times[3]);
-  }
+    std::nth_element(all.begin(), all.begin() + kRepeats / 2, all.end());
+    return all[kRepeats / 2];
+  };
+  std::printf("%s, %ld samples of %ld x %ld on %ld processes, the middle of %d\n",
+              name.c_str(),
+              static_cast<long>(samples),
+              static_cast<long>(side),
+              static_cast<long>(side),
+              static_cast<long>(ranks),
+              kRepeats);
+  const auto print = [&](const char* what, double Round::*time) {
+    std::printf(
+        "  %-26s %8.1f ms", what, 1e3 * middle([&](const Round& round) { return round.*time; }));
+  };
+  const auto print_shared = [&](const char* what, double Round::*time) {
+    print(what, time);
+    const auto processes = static_cast<double>(ranks);
+    std::printf(
+        "  %.3f of one with all samples, %.3f of one with a part\n",
+        middle([&](const Round& round) { return round.whole / (processes * (round.*time)); }),
+        middle([&](const Round& round) { return round.part / (round.*time); }));
+  };
+  print("one process, all samples", &Round::whole);
+  std::printf("\n");
+  print("one process, a part", &Round::part);
+  std::printf("\n");
+  print_shared("together", &Round::together);
+  print_shared("apart", &Round::apart);
   return 0;
 }
 
