@@ -2,6 +2,7 @@
 #include <fenestra/nn/initialise.hpp>
 #include <fenestra/nn/layers/conv.hpp>
 #include <fenestra/nn/layers/fields.hpp>
+#include <fenestra/nn/layers/reach.hpp>
 #include <fenestra/ops/conv/call.hpp>
 #include <fenestra/ops/conv_transpose/call.hpp>
 #include <fenestra/ops/matmul/call.hpp>
@@ -107,21 +108,6 @@ double taps_of(const Shape& weight) {
   return taps;
 }
 
-/// Windows over the cell that has most of them, away from the border.
-Index most_windows(Index kernel, Index stride, Index dilation) {
-  const Index span = WindowAxis{.kernel = kernel, .dilation = dilation}.span();
-  const WindowAxis axis{.in = 2 * span + stride,
-                        .kernel = kernel,
-                        .stride = stride,
-                        .dilation = dilation,
-                        .out = 2 * span + stride};
-  Index most = 1;
-  for (Index cell = span; cell < span + stride; ++cell) {
-    most = std::max(most, axis.needed_windows({cell, cell + 1}).count());
-  }
-  return most;
-}
-
 }  // namespace
 
 // --- conv --------------------------------------------------------------------------------------
@@ -149,10 +135,8 @@ Value<T> BasicConv<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
   }
   LayerReach reach;
   for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
-    const Index extent =
-        WindowAxis{.kernel = settings_.kernel[axis], .dilation = settings_.dilation[axis]}.span();
     reach.axes.push_back(
-        {static_cast<double>(extent), static_cast<double>(settings_.stride[axis])});
+        window_reach(settings_.kernel[axis], settings_.stride[axis], settings_.dilation[axis]));
   }
   return pass.observed(kind, x, std::move(y), reach);
 }
@@ -210,10 +194,8 @@ Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x, Pass<T>& pass) con
   }
   LayerReach reach;
   for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
-    const Index stride = settings_.stride[axis];
-    reach.axes.push_back({static_cast<double>(most_windows(
-                              settings_.kernel[axis], stride, settings_.dilation[axis])),
-                          1.0 / static_cast<double>(stride)});
+    reach.axes.push_back(
+        transposed_reach(settings_.kernel[axis], settings_.stride[axis], settings_.dilation[axis]));
   }
   return pass.observed(kind, x, std::move(y), reach);
 }
