@@ -105,8 +105,8 @@ inline CLI::Option* one_of(CommandLine& line,
     return "\"" + text + "\" is none of " + CLI::detail::join(words, ", ") +
            did_you_mean(text, words);
   };
-  option->check(CLI::Validator(complaint, "{" + CLI::detail::join(words, ",") + "}"));
-  return option->type_name("");
+  option->check(CLI::Validator(complaint, ""));
+  return option->type_name(CLI::detail::join(words, "|"));
 }
 
 /// Options that were not given are nothing.

@@ -2,6 +2,7 @@
 // for its weights.
 #include <fenestra/base/nearest.hpp>
 #include <fenestra/base/parallel.hpp>
+#include <fenestra/cli/counted.hpp>
 #include <fenestra/cli/evaluate.hpp>
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/onnx.hpp>
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -32,11 +34,22 @@ constexpr std::string_view kCommand = "finetune";
 
 /// What is trained, and why not the rest.
 struct Choice {
-  Index trained = 0;
-  Index frozen = 0;
+  std::vector<std::string> trained;
+  std::vector<std::string> frozen;
   Index numbers = 0;  ///< that are trained
   std::vector<std::string> words;
 };
+
+/// "a, b, c and 5 more"
+std::string named(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kNamed, names.size()); ++i) {
+    text += (i > 0 ? ", " : "") + names[i];
+  }
+  return names.size() > kNamed ? text + " and " + std::to_string(names.size() - kNamed) + " more"
+                               : text;
+}
 
 bool matches(const std::string& pattern, const std::string& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
@@ -52,15 +65,23 @@ Choice choose(Network32& network, const FinetuneOptions& options) {
     }
   }
   const auto count = [&](const std::string& option, const std::string& pattern) {
-    const auto found = std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+    std::vector<std::string> found;
+    std::copy_if(names.begin(), names.end(), std::back_inserter(found), [&](const auto& name) {
       return matches(pattern, name);
     });
-    if (found == 0) {
+    if (found.empty()) {
+      const bool is_statistic =
+          std::any_of(network.weights().begin(), network.weights().end(), [&](const auto& weight) {
+            return weight.is_statistic && matches(pattern, weight.name);
+          });
       throw UsageError(option + " " + pattern + ": matches none of the " +
-                       std::to_string(names.size()) + " weights" + did_you_mean(pattern, names));
+                       std::to_string(names.size()) + " weights" +
+                       (is_statistic ? ", only statistics, which are never trained"
+                                     : did_you_mean(pattern, names)) +
+                       "\n  fix: a pattern for names such as " + named(names));
     }
-    choice.words.push_back(option + " " + pattern + ": " + std::to_string(found) + " of " +
-                           std::to_string(names.size()) + " weights");
+    choice.words.push_back(option + " " + pattern + ": " + std::to_string(found.size()) + " of " +
+                           std::to_string(names.size()) + " weights, " + named(found));
   };
   for (const std::string& pattern : options.train) {
     count("--train", pattern);
@@ -77,11 +98,12 @@ Choice choose(Network32& network, const FinetuneOptions& options) {
     const bool trained =
         (options.train.empty() || any(options.train, name)) && !any(options.freeze, name);
     network.set_trained(name, trained);
-    (trained ? choice.trained : choice.frozen) += 1;
+    (trained ? choice.trained : choice.frozen).push_back(name);
     choice.numbers += trained ? *network.find_weight(name)->value().shape().elements() : 0;
   }
-  if (choice.trained == 0) {
-    throw UsageError("nothing is left to be trained: --freeze matches everything");
+  if (choice.trained.empty()) {
+    throw UsageError(names.empty() ? options.file + " has no weights to be trained"
+                                   : "nothing is left to be trained: --freeze matches everything");
   }
   return choice;
 }
@@ -96,14 +118,24 @@ onnx::Model with_head(const onnx::Model& model,
   if (options.cut) {
     const Network32 until(model, {.outputs = {*options.cut}});
     const Shape shape = nn::summary(until, batch_of_one(input)).output;
-    words = "a new head of " + std::to_string(wanted) + " classes after " + *options.cut + " " +
-            to_string(shape);
-    return onnx::with_head_at(model, *options.cut, shape, wanted, options.seed);
+    onnx::Model cut = onnx::with_head_at(model, *options.cut, shape, wanted, options.seed);
+    std::vector<std::string> left_out;
+    const Network32 whole(model);
+    for (const onnx::Weight<float>& weight : whole.weights()) {
+      if (until.find_weight(weight.name) == nullptr) {
+        left_out.push_back(weight.name);
+      }
+    }
+    words = "a new head of " + counted(wanted, "class", "classes") + " after " + *options.cut +
+            " " + to_string(shape) +
+            (left_out.empty() ? "" : "; left out, behind it: " + named(left_out));
+    return cut;
   }
   if (options.head) {
     const onnx::Head head = onnx::find_head(model);
-    words = "the head " + head.weight + " for " + std::to_string(wanted) + " classes instead of " +
-            std::to_string(head.classes);
+    words = "the head " + head.weight + (head.bias.empty() ? "" : ", " + head.bias) + " for " +
+            counted(wanted, "class", "classes") + " instead of " + grouped(head.classes) +
+            ", drawn anew";
     return onnx::with_classes(model, wanted, options.seed);
   }
   return model;
@@ -208,8 +240,9 @@ void print_start(const FinetuneOptions& options, const Start& start, const Train
                      {"data", options.data},
                      {"head", start.head_words.empty() ? Json(nullptr) : Json(start.head_words)},
                      {"patterns", choice.words},
-                     {"trained", choice.trained},
-                     {"frozen", choice.frozen},
+                     {"trained", choice.trained.size()},
+                     {"frozen", choice.frozen.size()},
+                     {"frozen_weights", choice.frozen},
                      {"parameters", choice.numbers},
                      {"batch_norm", start.uses_batch ? "batch" : "frozen"},
                      {"cut_off", std::move(problems)},
@@ -223,8 +256,16 @@ void print_start(const FinetuneOptions& options, const Start& start, const Train
   for (const std::string& word : choice.words) {
     words << word << "\n";
   }
-  words << choice.trained << " weights are trained (" << choice.numbers << " numbers), "
-        << choice.frozen << " are frozen";
+  const auto count = [](const std::vector<std::string>& names) {
+    return static_cast<Index>(names.size());
+  };
+  words << counted(count(choice.trained), "weight is", "weights are") << " trained ("
+        << counted(choice.numbers, "number", "numbers") << "), "
+        << counted(count(choice.frozen), "is", "are") << " frozen";
+  // With patterns of one kind it is said already.
+  if (!choice.frozen.empty() && !options.train.empty()) {
+    words << ", which --train does not match or --freeze does: " << named(choice.frozen);
+  }
   if (start.has_statistics) {
     words << "; batch norm " << (start.uses_batch ? "by the batch" : "as in inference")
           << " (--bn)";
@@ -233,11 +274,11 @@ void print_start(const FinetuneOptions& options, const Start& start, const Train
   for (const onnx::Problem& problem : start.cut_off) {
     words << "  not reached: " << to_string(problem) << "\n";
   }
-  words << plan.train->info().name << ": " << plan.train->size() << " samples to learn from, "
-        << plan.test->size() << " held out; "
+  words << plan.train->info().name << ": " << grouped(plan.train->size())
+        << " samples to learn from, " << grouped(plan.test->size()) << " held out; "
         << preparation_words(plan.info.preprocessing, plan.train->sample_shape()) << "\n"
-        << plan.epochs << " epochs, batches of " << plan.batch << ", " << options.optimiser << ", "
-        << options.schedule << "\n";
+        << counted(plan.epochs, "epoch", "epochs") << ", batches of " << plan.batch << ", "
+        << options.optimiser << ", " << options.schedule << "\n";
   if (options.resume) {
     words << "going on after step " << training.steps() << "\n";
   }

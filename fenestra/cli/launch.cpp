@@ -147,9 +147,7 @@ void add_launch(CLI::App& app, CommandLine& line) {
   command->add_flag("--fewer", o->fewer, "each time with one process less");
   command->add_option("--mpirun", o->mpirun, "the program that starts them, mpirun by default")
       ->type_name("PROGRAM");
-  command->add_option("words", o->words, "after --: train and its options")
-      ->required()
-      ->type_name("WORDS");
+  command->add_option("words", o->words, "after --: train and its options")->type_name("WORDS");
   command->footer(
       "\nThe training goes on from its last checkpoint, and ends with the weights of one that "
       "never "

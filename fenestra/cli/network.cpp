@@ -2,6 +2,7 @@
 #include <fenestra/base/nearest.hpp>
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/command.hpp>
+#include <fenestra/cli/counted.hpp>
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/onnx.hpp>
 #include <fenestra/nn/initialise_model.hpp>
@@ -14,10 +15,6 @@
 namespace fenestra::cli {
 
 namespace {
-
-std::string plural(Index count, std::string_view word) {
-  return std::to_string(count) + " " + std::string(word) + (count == 1 ? "" : "s");
-}
 
 std::optional<Shape> extents_in(std::string_view text) {
   Shape shape;
@@ -78,8 +75,9 @@ void complete(Network<T>& network) {
   const auto classes = static_cast<Index>(network.info.classes.size());
   if (classes > 0 && scores != classes && !(scores == 1 && classes == 2)) {
     throw Error(ErrorCode::bad_file,
-                network.name + ": it names " + plural(classes, "class") + ", and the model gives " +
-                    plural(scores, "score") + "\n  fix: as many names as scores");
+                network.name + ": it names " + counted(classes, "class", "classes") +
+                    ", and the model gives " + counted(scores, "score", "scores") +
+                    "\n  fix: as many names as scores");
   }
 }
 
@@ -133,10 +131,10 @@ std::string_view kind_of_samples(int spatial_rank) {
 
 std::string sample_words(const Shape& sample) {
   if (sample.rank() <= 1) {
-    return "vectors of " + plural(sample.rank() > 0 ? sample[0] : 0, "number");
+    return "vectors of " + counted(sample.rank() > 0 ? sample[0] : 0, "number", "numbers");
   }
   return std::string(kind_of_samples(sample.rank() - 1)) + " of " + extents(spatial(sample)) +
-         " with " + plural(sample.rank() > 0 ? sample[0] : 0, "channel");
+         " with " + counted(sample.rank() > 0 ? sample[0] : 0, "channel", "channels");
 }
 
 template <class T>
@@ -246,8 +244,8 @@ void require_fit(const Network<T>& network, const nn::Dataset& data) {
   const std::vector<std::string>& own = network.info.classes;
   if (data.classes().size() != own.size()) {
     throw Error(ErrorCode::shape_mismatch,
-                data.info().name + " has " + plural(data.class_count(), "class") + "; " +
-                    network.name + " was trained for " + std::to_string(own.size()) +
+                data.info().name + " has " + counted(data.class_count(), "class", "classes") +
+                    "; " + network.name + " was trained for " + std::to_string(own.size()) +
                     "\n  fix: data with the same classes");
   }
   for (std::size_t i = 0; i < own.size(); ++i) {

@@ -332,10 +332,12 @@ void add_finetune(CLI::App& app, CommandLine& line) {
       ->type_name("CLASSES");
   command->add_option("--cut", o->cut, "cut the model at this value and put a new head there")
       ->type_name("VALUE");
-  command->add_option("--freeze", o->freeze, "weights that stay, by name: \"features.*\"")
+  command
+      ->add_option(
+          "--freeze", o->freeze, "weights that stay, by name: \"features.*\"; again for more")
       ->allow_extra_args(false)
       ->type_name("PATTERN");
-  command->add_option("--train", o->train, "only these weights are trained")
+  command->add_option("--train", o->train, "only these weights are trained; again for more")
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   one_of(line,

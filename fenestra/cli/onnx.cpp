@@ -1,4 +1,5 @@
 // ONNX files as networks of the command line: loaded, checked, converted.
+#include <fenestra/base/nearest.hpp>
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/onnx.hpp>
 #include <fenestra/cli/text.hpp>
@@ -6,6 +7,7 @@
 #include <fenestra/io/safetensors.hpp>
 #include <fenestra/nn/model_info.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <map>
@@ -61,6 +63,21 @@ std::map<std::string, Shape> parse_shapes(const std::string& text) {
   return shapes;
 }
 
+/// Shapes must be those of inputs.
+void require_inputs(const onnx::Model& model, const std::map<std::string, Shape>& shapes) {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfo& input : model.graph.inputs) {
+    if (model.graph.find_initializer(input.name) == nullptr) {
+      names.push_back(input.name);
+    }
+  }
+  for (const auto& [name, shape] : shapes) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw UsageError(name + "=" + extents(shape) + ": " + unknown_name("input", name, names));
+    }
+  }
+}
+
 }  // namespace
 
 bool is_onnx(std::string_view file) { return file.ends_with(".onnx"); }
@@ -99,20 +116,16 @@ ExitCode check_onnx(const CheckOptions& options) {
   onnx::Model model = onnx::read_model(std::filesystem::path(options.op));
   const std::size_t nodes = model.graph.nodes.size();
   const Index opset = model.opset();
-  std::vector<onnx::Problem> found = onnx::problems(model);
+  require_inputs(model, shapes);
+  std::vector<onnx::Problem> found;
   std::vector<onnx::Problem> open;  // said when shapes are not
+  for (onnx::Problem& problem : onnx::problems(model, shapes)) {
+    // Shapes that nobody said, and numbers that come with the inputs, are no fault of the model.
+    (problem.is_open ? open : found).push_back(std::move(problem));
+  }
   std::vector<onnx::Problem> cut_off;
-  std::vector<std::string> signature;
-  if (found.empty()) {
-    const onnx::Network<float> network(std::move(model));
-    for (const onnx::ValueInfo& input : network.inputs()) {
-      signature.push_back(input.name);
-    }
-    for (onnx::Problem& problem : network.check(shapes)) {
-      // Shapes that nobody said, and numbers that come with the inputs, are no fault of the model.
-      (problem.is_open ? open : found).push_back(std::move(problem));
-    }
-    cut_off = network.cut_off();
+  if (onnx::problems(model).empty()) {
+    cut_off = onnx::Network<float>(std::move(model)).cut_off();
   }
   if (options.json) {
     const auto list = [](const std::vector<onnx::Problem>& problems) {
@@ -177,6 +190,9 @@ void add_tensors(const onnx::Graph& graph, io::TensorMap& tensors) {
 io::TensorMap tensors_of(const onnx::Model& model) {
   io::TensorMap tensors;
   add_tensors(model.graph, tensors);
+  for (const auto& [name, origin] : onnx::copies_of(model.graph)) {
+    tensors.emplace(name, origin->read_nearest());
+  }
   return tensors;
 }
 

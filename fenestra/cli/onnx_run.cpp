@@ -14,8 +14,11 @@
 #include <cctype>
 #include <filesystem>
 #include <iostream>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace fenestra::cli {
 
@@ -78,15 +81,20 @@ Datum load_input(const fs::path& path,
   return Datum(io::load_npy<Index>(path), info.type);
 }
 
-/// A name of the model as the name of a file.
-std::string file_name(const std::string& name) {
+/// A name of the model as the name of a file, which no other output has.
+std::string file_name(const std::string& name, std::set<std::string>& taken) {
   std::string result;
   for (const char letter : name) {
     const bool is_plain = std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' ||
                           letter == '-' || (letter == '.' && !result.empty());
     result += is_plain ? letter : '_';
   }
-  return result.empty() ? "output" : result;
+  result = result.empty() ? "output" : result;
+  const std::string first = result;
+  for (int number = 2; !taken.insert(result).second; ++number) {
+    result = first + "_" + std::to_string(number);
+  }
+  return result;
 }
 
 struct Range {
@@ -138,6 +146,12 @@ ExitCode run_named_command(const RunNamedOptions& options) {
     }
     inputs.insert_or_assign(name, load_input(file, *info, options, preprocessing));
   }
+  std::vector<fs::path> files;
+  std::set<std::string> taken;
+  for (const onnx::ValueInfo& info : network.outputs()) {
+    files.push_back(fs::path(options.folder) / (file_name(info.name, taken) + ".npy"));
+    require_free(files.back(), options.force);
+  }
   const onnx::Network<float>::Data outputs = network.run(inputs);
   std::error_code failed;
   fs::create_directories(options.folder, failed);
@@ -148,10 +162,10 @@ ExitCode run_named_command(const RunNamedOptions& options) {
   }
   std::vector<std::vector<std::string>> table{{"output", "shape", "least", "most", "file"}};
   Json json = Json::array();
-  for (const onnx::ValueInfo& info : network.outputs()) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const onnx::ValueInfo& info = network.outputs()[i];
+    const fs::path& path = files[i];
     const Datum& datum = outputs.find(info.name)->second;
-    const fs::path path = fs::path(options.folder) / (file_name(info.name) + ".npy");
-    require_free(path, options.force);
     Range range;
     if (datum.is_real()) {
       const Tensor<float> numbers = datum.value().tensor();

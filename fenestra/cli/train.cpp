@@ -4,6 +4,7 @@
 // model.safetensors, report.html, and one sample to try the model on.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
+#include <fenestra/cli/counted.hpp>
 #include <fenestra/cli/evaluate.hpp>
 #include <fenestra/cli/gradcheck.hpp>
 #include <fenestra/cli/network.hpp>
@@ -22,8 +23,11 @@
 #include <fenestra/nn/initialise_model.hpp>
 #include <fenestra/ranks/mpi.hpp>
 
+#include <algorithm>
+#include <compare>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <system_error>
 
@@ -193,13 +197,34 @@ bool is_picture(const Shape& sample) {
   return sample.rank() == 3 && (sample[0] == 1 || sample[0] == 3);
 }
 
+/// So many samples, those that come first of each class in turn.
+std::vector<Index> of_all_classes(const nn::Dataset& data, Index count) {
+  constexpr Index kLooked =
+      32;  // for each one that is chosen: pictures are decoded to be looked at
+  struct Turn {
+    Index before = 0;  ///< samples of its class
+    Index label = 0;
+    Index sample = 0;
+    auto operator<=>(const Turn&) const = default;
+  };
+  std::vector<Turn> turns;
+  std::map<Index, Index> met;
+  for (Index i = 0; i < std::min(data.size(), kLooked * count); ++i) {
+    const Index label = data.get(i).label;
+    turns.push_back({met[label]++, label, i});
+  }
+  std::sort(turns.begin(), turns.end());
+  std::vector<Index> which;
+  for (Index i = 0; i < count; ++i) {
+    which.push_back(turns[static_cast<std::size_t>(i)].sample);
+  }
+  return which;
+}
+
 /// Samples of the held-out part with what the model says about them.
 std::string drawn_samples(const Run& run, TrainingRun& training, Index count) {
-  std::vector<Index> which;
   count = std::min(count, run.test->size());
-  for (Index i = 0; i < count; ++i) {
-    which.push_back(i);
-  }
+  const std::vector<Index> which = of_all_classes(*run.test, count);
   nn::Loader<float> loader(
       nn::subset(run.test, which),
       {.batch = count, .shuffle = false, .prefetch = 0, .preprocessing = run.preprocessing});
@@ -208,7 +233,7 @@ std::string drawn_samples(const Run& run, TrainingRun& training, Index count) {
   const Index classes = scores.shape()[1];
   std::vector<CaptionedPicture> pictures;
   for (Index i = 0; i < count; ++i) {
-    const nn::Sample sample = run.test->get(i);
+    const nn::Sample sample = run.test->get(which[static_cast<std::size_t>(i)]);
     const std::vector<double> p = probabilities(scores.data() + i * classes, classes);
     const auto said = static_cast<Index>(std::max_element(p.begin(), p.end()) - p.begin());
     const std::string name = run.info.classes[static_cast<std::size_t>(said)];
@@ -297,9 +322,9 @@ void print_start(const TrainOptions& options, const Run& run, const TrainingRun&
         << " samples to learn from, " << grouped(run.test->size()) << " held out; "
         << kind_of_samples(run.input.rank() - 1) << " "
         << preparation_words(run.preprocessing, run.train->sample_shape()) << "\n"
-        << settings.epochs << (settings.epochs == 1 ? " epoch" : " epochs") << ", batches of "
-        << settings.batch << ", " << settings.optimiser << ", " << settings.schedule
-        << ", augmentation " << settings.augmentation << ", seed " << settings.seed << "\n";
+        << counted(settings.epochs, "epoch", "epochs") << ", batches of " << settings.batch << ", "
+        << settings.optimiser << ", " << settings.schedule << ", augmentation "
+        << settings.augmentation << ", seed " << settings.seed << "\n";
   if (settings.leaf > 0 || !settings.tile.empty()) {
     words << "leaves of "
           << (settings.leaf > 0 ? std::to_string(settings.leaf) + " samples" : "a batch")

@@ -104,31 +104,42 @@ EpochRow TrainWatch::epoch(const nn::EpochResult& epoch) {
                      {"best", epoch.is_best}});
   } else {
     line_.clear();
-    std::string text = "epoch " + std::to_string(row.epoch) + "/" +
-                       std::to_string(options_.epochs) + "  loss " + decimal(row.training_loss, 4);
+    struct Part {
+      std::string text;
+      int rank = 0;  ///< the higher, the sooner it is left out where there is no room
+    };
+    std::vector<Part> parts{{"epoch " + std::to_string(row.epoch) + "/" +
+                             std::to_string(options_.epochs) + "  loss " +
+                             decimal(row.training_loss, 4)}};
     if (epoch.labels > 0) {
-      text +=
-          "  right " +
-          decimal(100 * static_cast<double>(epoch.correct) / static_cast<double>(epoch.labels), 2) +
-          " %";
+      const double share = static_cast<double>(epoch.correct) / static_cast<double>(epoch.labels);
+      parts.push_back({"  right " + decimal(100 * share, 2) + " %", 1});
     }
     if (epoch.validation) {
-      text += "  held out: loss " + decimal(row.validation_loss, 4);
+      parts.push_back({"  held out: loss " + decimal(row.validation_loss, 4)});
     }
     if (has_score) {
-      text += options_.task == nn::Task::segmentation ? ", mean IoU " + decimal(row.score, 4)
-                                                      : ", " + decimal(100 * row.score, 2) + " %";
+      parts.push_back({options_.task == nn::Task::segmentation
+                           ? ", mean IoU " + decimal(row.score, 4)
+                           : ", " + decimal(100 * row.score, 2) + " %"});
     }
-    text += "  " + time_text(row.seconds);
-    const std::string speed = ", " + grouped(static_cast<Index>(rate)) + " samples/s";
+    parts.push_back({"  " + time_text(row.seconds), 2});
+    parts.push_back({", " + grouped(static_cast<Index>(rate)) + " samples/s", 3});
+    const auto line_up_to = [&](int rank) {
+      std::string line;
+      for (const Part& part : parts) {
+        line += part.rank <= rank ? part.text : "";
+      }
+      return line;
+    };
     const Terminal terminal = terminal_of(Stream::err);
-    if (!terminal.is_live) {
-      text += speed;
-    } else {
-      // Left out rather than cut, since 80 columns are just too few for it.
-      text += display_width(text + speed) <= terminal.width ? speed : "";
-      text = shortened_end(text, terminal.width, terminal.has_unicode);
+    int rank = 3;
+    while (terminal.is_live && rank > 0 && display_width(line_up_to(rank)) > terminal.width) {
+      --rank;
     }
+    const std::string text =
+        terminal.is_live ? shortened_end(line_up_to(rank), terminal.width, terminal.has_unicode)
+                         : line_up_to(rank);
     std::cerr << text << "\n" << std::flush;
   }
   epoch_samples_ = 0;

@@ -5,6 +5,7 @@
 #include <fenestra/io/numbers.hpp>
 #include <fenestra/io/safetensors.hpp>
 #include <fenestra/io/source.hpp>
+#include <fenestra/io/stranger.hpp>
 
 #include <algorithm>
 #include <array>
@@ -188,6 +189,7 @@ struct SafetensorsReader::Contents {
     }
     source.read(0, std::as_writable_bytes(std::span(&length, 1)));
     if (length > kLongestHeader) {
+      require_no_stranger();
       refuse(file,
              0,
              "a header of at most " + std::to_string(kLongestHeader) + " bytes",
@@ -204,6 +206,13 @@ struct SafetensorsReader::Contents {
     std::string header(length, '\0');
     source.read(sizeof length, std::as_writable_bytes(std::span(header)));
     parse(header, data);
+  }
+
+  /// What begins with eight bytes that are no length of a header is a file of another kind.
+  void require_no_stranger() {
+    std::string start(std::min<std::uint64_t>(source.size(), 512), '\0');
+    source.read(0, std::as_writable_bytes(std::span(start)));
+    refuse_stranger(source.name(), start, "safetensors file");
   }
 
   void parse(const std::string& header, std::uint64_t data) {

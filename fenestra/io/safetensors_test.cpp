@@ -168,6 +168,24 @@ TEST_F(Safetensors, TheLengthOfTheHeaderIsChecked) {
   expect_header_refused("", 0, "no header");
 }
 
+TEST_F(Safetensors, WhatIsAnotherFileIsNamed) {
+  const auto named = [](std::string_view file, std::string_view what) {
+    const std::string text = complaint([&] { parse(bytes_of(file)); });
+    EXPECT_NE(text.find("is " + std::string(what) + ", no safetensors file"), std::string::npos)
+        << text;
+  };
+  named("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
+        "a pointer of Git LFS");
+  named("<!DOCTYPE html><html>", "a web page");
+  named("PK\x03\x04\x14 and more", "a zip archive");
+  named("\x80\x02}q and more", "a pickle of Python");
+  named("\x89PNG\r\n\x1a\n", "a picture");
+  // A header whose length has the first bytes of gzip is no gzip.
+  std::string header = "{}";
+  header.resize(0x8b1f, ' ');
+  EXPECT_TRUE(parse(bytes_of(std::string("\x1f\x8b\0\0\0\0\0\0", 8) + header)).entries().empty());
+}
+
 TEST_F(Safetensors, TheHeaderIsStrictJson) {
   expect_header_refused(" {}", 0, "'{'");
   expect_header_refused("[]", 0, "'{'");

@@ -61,6 +61,17 @@ SummaryMaker::SummaryMaker(const graph::Graph& graph, const Shape& input)
   summary_.input = input;
 }
 
+/// Whether a node reads an input as one number for each channel: a gate, or statistics.
+bool is_gate(const Shape& input, const Shape& result) {
+  bool is_one = input.rank() == result.rank() && input.rank() > 2;
+  bool is_wider = false;
+  for (int axis = 2; is_one && axis < input.rank(); ++axis) {
+    is_one = input[axis] == 1;
+    is_wider = is_wider || result[axis] > 1;
+  }
+  return is_one && is_wider;
+}
+
 /// Gives every new node what its inputs see: what no layer says more about works cell by cell.
 void SummaryMaker::follow() {
   while (static_cast<graph::NodeId>(fields_.size()) < graph_.size()) {
@@ -69,9 +80,12 @@ void SummaryMaker::follow() {
     if (node.kind == graph::NodeKind::input) {
       field = Field{std::vector<AxisReach>(static_cast<std::size_t>(rank_)), false};
     }
+    const bool has_maps = std::any_of(node.in.begin(), node.in.end(), [&](graph::NodeId in) {
+      return fields_[static_cast<std::size_t>(in)] && !is_gate(graph_.node(in).shape, node.shape);
+    });
     for (const graph::NodeId in : node.in) {
       const std::optional<Field>& seen = fields_[static_cast<std::size_t>(in)];
-      if (!seen) {
+      if (!seen || (has_maps && is_gate(graph_.node(in).shape, node.shape))) {
         continue;
       }
       if (!field) {
@@ -130,7 +144,9 @@ void SummaryMaker::layer(const std::string& name,
   }
   row.kind = kind;
   row.output = shape;
-  std::optional<Field> field = field_of(input);
+  // A layer without windows sees what the nodes it is made of see, of all their inputs.
+  const bool has_windows = reach.whole || !reach.axes.empty();
+  std::optional<Field> field = field_of(has_windows || output == graph::kNoNode ? input : output);
   if (field) {
     field->whole = field->whole || reach.whole;
     for (std::size_t axis = 0; axis < std::min(field->axes.size(), reach.axes.size()); ++axis) {

@@ -21,7 +21,7 @@ import tempfile
 import time
 import unittest
 
-from terminal import run_in_terminal
+from terminal import run_in_terminal, screen_lines
 
 TOOL = os.path.abspath(sys.argv[1])
 
@@ -123,6 +123,10 @@ class Trained(NetworkTest):
             self.assertRegex(line, r"loss \d.*right [\d.]+ %.*held out.*samples/s")
         self.assertRegex(self.out, r"[\d.]+ % of 179 held-out samples right")
         self.assertEqual(self.out.count("gradients agree with difference quotients"), 1)
+
+    def test_samples_of_all_classes_are_drawn(self):
+        captions = re.findall(r"(\d) (?:not (\d)|\d+%)", self.out)
+        self.assertEqual([truth or said for said, truth in captions], ["0", "1", "2", "3"])
 
     def test_the_commands_to_try_next_work_when_pasted(self):
         lines = self.out.split("Try next:\n")[1].splitlines()
@@ -462,6 +466,15 @@ class Training(NetworkTest):
         for line in re.split(r"[\r\n]+", plain):
             if not (line.startswith(paths) or "epochs, batches" in line):
                 self.assertLessEqual(len(line), 70, repr(line))
+
+    def test_a_narrow_terminal_still_sees_how_good_an_epoch_was(self):
+        _, text = run_in_terminal([TOOL, "train", *QUICK, "--epochs", "1", "--output", "narrow"], 58,
+                                  self.folder)
+        lines = [line for line in screen_lines(text) if line.startswith("epoch 1/1")]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], r"held out: loss [\d.]+, [\d.]+ %$")
+        self.assertNotIn("right", lines[0])
+        self.assertLessEqual(len(lines[0]), 58)
 
     def test_patience_ends_early_and_keeps_the_best(self):
         out, _ = self.run_tool("train", *QUICK, "--epochs", "6", "--patience", "1", "--rate",

@@ -97,7 +97,11 @@ class Onnx(unittest.TestCase):
         ours = json.loads(self.call(["summary", self.weights, "--json"]).stdout)
         theirs = json.loads(self.call(["summary", self.onnx, "--json"]).stdout)
         self.assertEqual(ours["parameters"], theirs["parameters"])
+        seen = [[row["receptive_field"] for row in summary["layers"]] for summary in (ours, theirs)]
+        self.assertEqual(seen[0], seen[1][:len(seen[0])])
         self.assertIn("it runs", self.call(["check", self.onnx, "input=1x1x28x28"]).stdout)
+        self.assertIn("did you mean input?", self.call(
+            ["check", self.onnx, "inpt=1x1x28x28"], USAGE).stderr)
 
     def test_its_nodes_and_its_plan_are_explained(self):
         plan = json.loads(self.call(["explain", "model", self.onnx, "--format", "json"]).stdout)
@@ -130,6 +134,22 @@ class Onnx(unittest.TestCase):
         self.assertIn("inputs are input", self.call(
             ["run", self.onnx, "--input", "no=x.npy", "--output-dir", folder], USAGE).stderr)
 
+    def test_no_output_takes_the_file_of_another(self):
+        folder = self.path("both")
+        file = self.write("both.onnx", model(
+            node("Relu", ["x"], ["a/b"]) + node("Neg", ["x"], ["a_b"]) + sub(11, value("x", 1, 4)) +
+            sub(12, value("a/b", 1, 4)) + sub(12, value("a_b", 1, 4))))
+        header = ("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4), }").ljust(117) + "\n"
+        x = self.write("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) +
+                       header.encode() + struct.pack("<4f", -1, 2, -3, 4))
+        run = ["run", file, "--input", f"x={x}", "--output-dir", folder]
+        self.call(run)
+        self.assertEqual(sorted(os.listdir(folder)), ["a_b.npy", "a_b_2.npy"])
+        # A file that is there is noticed before anything is written.
+        os.remove(os.path.join(folder, "a_b.npy"))
+        self.assertIn("a_b_2.npy: exists", self.call(run, BAD_INPUT).stderr)
+        self.assertEqual(os.listdir(folder), ["a_b_2.npy"])
+
     def test_another_head_is_trained_on_and_nothing_else(self):
         tuned = self.path("tuned.onnx")
         lines = self.call(["finetune", self.onnx, "--data", "digits", "--head", "0", "--train",
@@ -137,7 +157,9 @@ class Onnx(unittest.TestCase):
                            tuned, "--json"]).stdout.splitlines()
         start, end = json.loads(lines[0]), json.loads(lines[-1])
         self.assertGreater(start["frozen"], 0)
-        self.assertIn("--freeze conv1.*: 2 of", " ".join(start["patterns"]))
+        self.assertIn("--freeze conv1.*: 2 of 10 weights, conv1.weight, conv1.bias",
+                      start["patterns"])
+        self.assertEqual(start["frozen_weights"], ["conv1.weight", "conv1.bias"])
         self.assertGreater(end["accuracy"], 0.8)
         again = json.loads(self.call(["eval", tuned, "--data", "digits", "--json"]).stdout)
         self.assertEqual(again["confusion"], end["confusion"])
@@ -203,10 +225,19 @@ class Onnx(unittest.TestCase):
         self.call(["bench", self.path("no.onnx")], BAD_INPUT)
 
     def test_what_does_not_fit_is_said(self):
-        self.assertIn("matches none", self.call(
-            ["finetune", self.onnx, "--data", "digits", "--freeze", "nothing*"], USAGE).stderr)
-        self.assertIn("no value is called 'nothing'", self.call(
-            ["finetune", self.onnx, "--data", "digits", "--cut", "nothing"], BAD_INPUT).stderr)
+        err = self.call(["finetune", self.onnx, "--data", "digits", "--freeze", "nothing*"],
+                        USAGE).stderr
+        self.assertIn("matches none", err)
+        self.assertIn("names such as conv1.weight", err)
+        for wrong, part in [("nothing", "the last on output"), ("fc2/Gem", "perhaps fc2/Gemm")]:
+            err = self.call(["finetune", self.onnx, "--data", "digits", "--cut", wrong],
+                            BAD_INPUT).stderr
+            self.assertIn(f"no value is called '{wrong}'", err)
+            self.assertIn(part, err)
+        self.assertIn("a safetensors file, no ONNX model", self.call(
+            ["finetune", self.weights, "--data", "digits"], BAD_INPUT).stderr)
+        self.assertIn("a web page, no safetensors", self.call(
+            ["summary", self.write("page.safetensors", b"<!DOCTYPE html>")], BAD_INPUT).stderr)
         page = self.write("page.onnx", b"<!DOCTYPE html>")
         self.assertIn("a web page", self.call(["summary", page], BAD_INPUT).stderr)
         self.assertIn("one is .onnx", self.call(
@@ -221,6 +252,13 @@ class Onnx(unittest.TestCase):
             self.assertIn(word, text)
         self.assertGreaterEqual(
             len(json.loads(self.call(["check", bad, "--json"], LAW_BROKEN).stdout)["problems"]), 2)
+        # An operator that is not known does not hide an attribute that is missing.
+        both = self.write("both-bad.onnx", model(
+            node("Nonsense", ["x"], ["a"]) + node("MaxPool", ["x"], ["b"]) +
+            node("Add", ["a", "b"], ["y"]) + sub(11, value("x", 1, 1, 4, 4)) + sub(12, value("y"))))
+        text = self.call(["check", both], LAW_BROKEN).stdout
+        self.assertIn("Nonsense", text)
+        self.assertIn("kernel_shape is missing", text)
 
 
 def tensors_of(path):

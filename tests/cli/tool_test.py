@@ -630,6 +630,9 @@ class Errors(ToolTest):
         self.assertTrue(err.startswith("fenestra: "), err)
         return err
 
+    def test_a_command_that_launches_nothing_says_what_it_launches(self):
+        self.assertIn("launch -n 4 -- train", self.refused("launch", code=2))
+
     def test_usage_errors_exit_with_2(self):
         for arguments in [[], ["chek"], ["check"], ["explain", "conv"], ["info", "extra"],
                           ["--foo"], ["explain", "conv", CONV, "--foo"], ["explain", "conv", CONV, "--time"],

@@ -43,6 +43,7 @@ class Call {
   std::vector<const Datum<T>*> inputs;  ///< null where one is left out
   const std::vector<int>& values;       ///< the numbers of the inputs in the run
   const RunContext<T>& run;
+  nn::LayerReach reach = {};  ///< what rules of windows say about themselves, for summaries
 
   // --- Inputs ----------------------------------------------------------------------------------
 

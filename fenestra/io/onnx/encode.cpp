@@ -211,4 +211,11 @@ NodeBytes& NodeBytes::set(std::string_view name, const std::vector<Index>& value
   return *this;
 }
 
+NodeBytes& NodeBytes::set_tensor(std::string_view name, std::string_view tensor) {
+  std::string out = attribute(name, AttributeType::tensor);
+  append_bytes(out, fields::Attribute::t, tensor);
+  append_bytes(bytes_, fields::Node::attribute, out);
+  return *this;
+}
+
 }  // namespace fenestra::onnx

@@ -34,6 +34,7 @@ class NodeBytes {
   NodeBytes& set(std::string_view attribute, float value);
   NodeBytes& set(std::string_view attribute, std::string_view value);
   NodeBytes& set(std::string_view attribute, const std::vector<Index>& values);
+  NodeBytes& set_tensor(std::string_view attribute, std::string_view tensor);
   const std::string& bytes() const { return bytes_; }
 
  private:

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -45,10 +46,14 @@ void add_uses(const Node& node, Names& uses) {
   }
 }
 
-/// The numbers of an initialiser or a Constant, or null.
+/// The numbers of an initialiser, of a copy of one or of a Constant, or null.
 const TensorData* find_tensor(const Graph& graph, std::string_view name) {
   if (const TensorData* const found = graph.find_initializer(name)) {
     return found;
+  }
+  const auto copies = copies_of(graph);
+  if (const auto copy = copies.find(name); copy != copies.end()) {
+    return copy->second;
   }
   for (const Node& node : graph.nodes) {
     if (node.op_type == "Constant" && node.domain.empty() && node.outputs.size() == 1 &&
@@ -215,12 +220,14 @@ Model with_classes(const Model& model, Index classes, std::uint64_t seed) {
   const Graph& graph = model.graph;
   const FoundHead found = locate_head(model);
   const Head& head = found.head;
+  const auto copies = copies_of(graph);
   Names after(graph.nodes[found.node].outputs.begin(), graph.nodes[found.node].outputs.end());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     Names uses;
     add_uses(node, uses);
-    if (i != found.node && uses.contains(head.weight)) {
+    const bool is_copy = is_identity(node) && copies.contains(node.outputs[0]);
+    if (i != found.node && !is_copy && uses.contains(head.weight)) {
       throw Error(ErrorCode::unknown_model,
                   model.file_name() + ": the weights " + io::shown(head.weight) +
                       " of the last layer are used by node " + label(graph, i) +
@@ -245,6 +252,14 @@ Model with_classes(const Model& model, Index classes, std::uint64_t seed) {
     }
     bias = Tensor<float>(bias_shape, 0.0F);
     edit.tensors.emplace(head.bias, &bias);
+  }
+  // What was equal to them by accident stays what it was.
+  std::deque<io::AnyTensor> kept;
+  for (const auto& [name, origin] : copies) {
+    if (name != head.weight && name != head.bias &&
+        (origin->name == head.weight || origin->name == head.bias)) {
+      edit.tensors.emplace(name, &kept.emplace_back(origin->read_nearest()));
+    }
   }
   for (const ValueInfo& info : graph.value_infos) {
     if (after.contains(info.name)) {

@@ -158,6 +158,11 @@ struct Node {
   }
 };
 
+inline bool is_identity(const Node& node) {
+  return node.op_type == "Identity" && node.domain.empty() && node.inputs.size() == 1 &&
+         node.outputs.size() == 1;
+}
+
 struct Graph {
   std::string name;
   std::vector<Node> nodes;
@@ -238,6 +243,11 @@ struct Problem {
   bool is_open = false;   ///< shapes or numbers decide that nobody has said yet
 };
 FENESTRA_API std::string to_string(const Problem& problem);
+
+/// Tensors of their own that a file states as Identity of an initialiser, by name. Exporters do so
+/// with parameters that happen to be equal, such as a new norm's weight and its running variance.
+/// An initialiser that is read by one name only has no copy, whatever the name is.
+FENESTRA_API std::map<std::string, const TensorData*, std::less<>> copies_of(const Graph& graph);
 
 /// What is wrong with names: defined twice, used before they are defined or never, cycles, outputs
 /// that nothing makes. Sub-graphs are looked at too.

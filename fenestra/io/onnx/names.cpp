@@ -2,7 +2,9 @@
 #include <fenestra/io/onnx/model.hpp>
 #include <fenestra/io/source.hpp>
 
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace fenestra::onnx {
@@ -141,6 +143,34 @@ class NameCheck {
 };
 
 }  // namespace
+
+std::map<std::string, const TensorData*, std::less<>> copies_of(const Graph& graph) {
+  std::map<std::string_view, const TensorData*> initializers;
+  for (const TensorData& tensor : graph.initializers) {
+    if (is_floating(tensor.type)) {
+      initializers.emplace(tensor.name, &tensor);
+    }
+  }
+  std::map<std::string, const TensorData*, std::less<>> copies;
+  std::map<const TensorData*, std::set<std::string_view>> read_as;
+  for (const Node& node : graph.nodes) {
+    const bool is_copy = is_identity(node);
+    for (const std::string& input : node.inputs) {
+      const auto copied = copies.find(input);
+      const auto given = initializers.find(input);
+      if (copied == copies.end() && given == initializers.end()) {
+        continue;
+      }
+      const TensorData* const origin = copied != copies.end() ? copied->second : given->second;
+      read_as[origin].insert(is_copy ? node.outputs[0] : input);
+      if (is_copy) {
+        copies.emplace(node.outputs[0], origin);
+      }
+    }
+  }
+  std::erase_if(copies, [&](const auto& copy) { return read_as[copy.second].size() < 2; });
+  return copies;
+}
 
 std::vector<Problem> name_problems(const Model& model) {
   NameCheck check;

@@ -164,7 +164,8 @@ class Runner {
       return;
     }
     const auto scope = context_.pass->enter(step.label);
-    context_.pass->observed(step.node->op_type, *call.at(0).as_value(), *results[0].as_value());
+    context_.pass->observed(
+        step.node->op_type, *call.at(0).as_value(), *results[0].as_value(), call.reach);
   }
 
   Results<T> run_branch(const Graph& graph) {
@@ -212,24 +213,12 @@ Datum<T> as_declared(const Datum<T>& datum, const ValueInfo& info) {
                           : Datum<T>(datum.value(), info.type);
 }
 
-std::string listed(const std::vector<ValueInfo>& infos) {
-  std::string text;
-  for (const ValueInfo& info : infos) {
-    text += (text.empty() ? "'" : ", '") + info.name + "'";
-  }
-  return text;
-}
-
-}  // namespace
-
+/// The outline with its numbers, those with slots as weights.
 template <class T>
-Network<T>::Network(Model model, const NetworkOptions& options) : options_(options) {
+std::shared_ptr<const Plan<T>> plan_of(Outline outline, std::vector<Weight<T>>& weights) {
   auto plan = std::make_shared<Plan<T>>();
-  plan->outline = outline(std::move(model), options);
+  plan->outline = std::move(outline);
   const Outline& lines = plan->outline;
-  if (!lines.problems.empty()) {
-    throw_problems(lines.model, lines.problems);
-  }
   const std::vector<Role> role = roles(lines);
   for (std::size_t i = 0; i < lines.tensors.size(); ++i) {
     const auto& [value, tensor, is_named] = lines.tensors[i];
@@ -249,11 +238,80 @@ Network<T>::Network(Model model, const NetworkOptions& options) : options_(optio
     weight.trained = is_weight;
     weight.is_statistic = !is_weight;
     weight.value() = numbers;
-    weights_.push_back(std::move(weight));
+    weights.push_back(std::move(weight));
     plan->weights.push_back(value);
     plan->weight_types.push_back(tensor.type);
   }
-  plan_ = std::move(plan);
+  return plan;
+}
+
+/// What goes wrong with inputs of these shapes, besides what the outline says already.
+template <class T>
+std::vector<Problem> shape_problems(const Plan<T>& plan,
+                                    const std::vector<Weight<T>>& weights,
+                                    const NetworkOptions& options,
+                                    const std::map<std::string, Shape>& shapes) {
+  const Outline& lines = plan.outline;
+  std::vector<Problem> problems;
+  Runner<T> runner(plan, weights, options, nullptr);
+  graph::Builder<T> builder;
+  for (const ValueInfo& info : lines.inputs) {
+    std::optional<Shape> shape;
+    if (const auto given = shapes.find(info.name); given != shapes.end()) {
+      shape = given->second;
+    } else if (info.dims) {
+      shape.emplace();
+      for (const Dimension& dim : *info.dims) {
+        if (!dim.extent) {
+          shape.reset();
+          break;
+        }
+        shape->push_back(*dim.extent);
+      }
+    }
+    if (!shape || !shape->elements()) {
+      problems.push_back({.text = "the shape of the input " + io::shown(info.name) + " is open",
+                          .help = "say it: " + info.name + "=...",
+                          .is_open = true});
+      continue;
+    }
+    runner.give(info.name,
+                info.type == ElementType::undefined || is_floating(info.type)
+                    ? Datum<T>(Value<T>(builder.input(*shape, info.name)), info.type)
+                    : Datum<T>(Indices(builder.data(*shape, info.name)), info.type));
+  }
+  runner.run(&problems);
+  std::erase_if(problems, [&](const Problem& problem) {
+    return std::any_of(lines.problems.begin(), lines.problems.end(), [&](const Problem& known) {
+      return !known.node.empty() && known.node == problem.node;
+    });
+  });
+  return problems;
+}
+
+std::string listed(const std::vector<ValueInfo>& infos) {
+  std::string text;
+  for (const ValueInfo& info : infos) {
+    text += (text.empty() ? "'" : ", '") + info.name + "'";
+  }
+  return text;
+}
+
+}  // namespace
+
+template <class T>
+Network<T>::Network(Model model, const NetworkOptions& options)
+    : options_(options), plan_(plan_of<T>(outline(std::move(model), options), weights_)) {
+  const Outline& lines = plan_->outline;
+  if (!lines.problems.empty()) {
+    std::vector<Problem> all = lines.problems;
+    for (Problem& problem : shape_problems(*plan_, weights_, options_, {})) {
+      if (!problem.is_open) {
+        all.push_back(std::move(problem));
+      }
+    }
+    throw_problems(lines.model, all);
+  }
 }
 
 template <class T>
@@ -364,37 +422,7 @@ void Network<T>::set_trained(std::string_view name, bool trained) {
 
 template <class T>
 std::vector<Problem> Network<T>::check(const std::map<std::string, Shape>& shapes) const {
-  const Outline& lines = plan_->outline;
-  std::vector<Problem> problems;
-  Runner<T> runner(*plan_, weights_, options_, nullptr);
-  graph::Builder<T> builder;
-  for (const ValueInfo& info : lines.inputs) {
-    std::optional<Shape> shape;
-    if (const auto given = shapes.find(info.name); given != shapes.end()) {
-      shape = given->second;
-    } else if (info.dims) {
-      shape.emplace();
-      for (const Dimension& dim : *info.dims) {
-        if (!dim.extent) {
-          shape.reset();
-          break;
-        }
-        shape->push_back(*dim.extent);
-      }
-    }
-    if (!shape || !shape->elements()) {
-      problems.push_back({.text = "the shape of the input " + io::shown(info.name) + " is open",
-                          .help = "say it: " + info.name + "=...",
-                          .is_open = true});
-      continue;
-    }
-    runner.give(info.name,
-                info.type == ElementType::undefined || is_floating(info.type)
-                    ? Datum<T>(Value<T>(builder.input(*shape, info.name)), info.type)
-                    : Datum<T>(Indices(builder.data(*shape, info.name)), info.type));
-  }
-  runner.run(&problems);
-  return problems;
+  return shape_problems(*plan_, weights_, options_, shapes);
 }
 
 template <class T>
@@ -444,6 +472,17 @@ std::vector<Problem> Network<T>::cut_off() const {
 
 std::vector<Problem> problems(const Model& model, const NetworkOptions& options) {
   return outline(model, options).problems;
+}
+std::vector<Problem> problems(const Model& model,
+                              const std::map<std::string, Shape>& shapes,
+                              const NetworkOptions& options) {
+  std::vector<Weight<float>> weights;
+  const auto plan = plan_of<float>(outline(model, options), weights);
+  std::vector<Problem> all = plan->outline.problems;
+  for (Problem& problem : shape_problems(*plan, weights, options, shapes)) {
+    all.push_back(std::move(problem));
+  }
+  return all;
 }
 
 template class Network<float>;

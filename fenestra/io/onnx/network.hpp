@@ -116,8 +116,8 @@ class FENESTRA_API Network {
   Value<T> call(const Value<T>& x, nn::Pass<T>* pass) const;
 
   NetworkOptions options_;
-  std::shared_ptr<const Plan<T>> plan_;
   std::vector<Weight<T>> weights_;
+  std::shared_ptr<const Plan<T>> plan_;
 };
 
 extern template class Network<float>;
@@ -125,5 +125,10 @@ extern template class Network<double>;
 
 /// What keeps a model from running, whatever the inputs are.
 FENESTRA_API std::vector<Problem> problems(const Model& model, const NetworkOptions& options = {});
+/// The same, and what would go wrong with inputs of these shapes where nothing is in its way;
+/// inputs that are not named have the model's extents.
+FENESTRA_API std::vector<Problem> problems(const Model& model,
+                                           const std::map<std::string, Shape>& shapes,
+                                           const NetworkOptions& options = {});
 
 }  // namespace fenestra::onnx

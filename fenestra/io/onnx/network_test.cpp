@@ -4,11 +4,14 @@
 #include <fenestra/graph/report.hpp>
 #include <fenestra/io/onnx/small_models_test.hpp>
 #include <fenestra/io/onnx/wire.hpp>
+#include <fenestra/nn/summary.hpp>
 #include <fenestra/nn/trainer.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace fenestra::onnx::small {
 namespace {
@@ -236,6 +239,98 @@ TEST(Network, StatisticsFollowTheBatchWhereAsked) {
   EXPECT_EQ(net(Value<double>(x), inference).tensor(), net(x));
 }
 
+TEST(Network, WhatSettingsAreMadeOfIsNoWeight) {
+  // As PyTorch writes a factor of two without folding: constants put together, and rounded ones.
+  Model m = model(13,
+                  {node("Concat", {"one", "two"}, {"scales"}, {integer("axis", 0)}),
+                   node("Resize", {"x", "", "scales"}, {"larger"}),
+                   node("Mul", {"halves", "twice"}, {"real"}),
+                   node("Cast", {"real"}, {"shape"}, {integer("to", 7)}),
+                   node("Reshape", {"larger", "shape"}, {"flat"}),
+                   node("Mul", {"flat", "w"}, {"y"})},
+                  {"x"},
+                  {"y"});
+  m.graph.initializers = {weight("one", Shape{2}, 1.0F),
+                          weight("two", Shape{2}, 2.0F),
+                          weight("halves", Shape{2}, 4.0F),
+                          weight("twice", Shape{2}, 2.0F),
+                          weight("w", Shape{8}, 3.0F)};
+  const Network<double> net(m);
+  ASSERT_EQ(net.weights().size(), 1U);
+  EXPECT_EQ(net.weights()[0].name, "w");
+  const Shape shape{1, 1, 4, 4};
+  EXPECT_TRUE(net.check({{"x", shape}}).empty());
+  EXPECT_EQ(nn::summary(net, shape).output, (Shape{8, 8}));
+}
+
+/// Two norms of which an exporter wrote the equal parameters once, and the others as Identity.
+Model copies() {
+  Model m =
+      model(13,
+            {node("Identity", {"a.weight"}, {"a.var"}),
+             node("Identity", {"a.weight"}, {"b.weight"}),
+             node("Identity", {"b.weight"}, {"b.var"}),
+             node("BatchNormalization", {"x", "a.weight", "a.bias", "a.mean", "a.var"}, {"h"}),
+             node("BatchNormalization", {"h", "b.weight", "a.bias", "b.mean", "b.var"}, {"y"})},
+            {"x"},
+            {"y"});
+  m.graph.initializers = {weight("a.weight", Shape{3}, 1.0F),
+                          weight("a.bias", Shape{3}),
+                          weight("a.mean", Shape{3}),
+                          weight("b.mean", Shape{3})};
+  return m;
+}
+
+TEST(Network, EqualParametersThatWereWrittenOnceAreStillTheirOwn) {
+  Network<float> net(copies(), {.batch_norm = BatchNormMode::batch});
+  std::string found;
+  for (const nn::Slot<float>& slot : nn::slots<float>(net)) {
+    found += slot.name + (slot.trained ? " " : "* ");
+  }
+  EXPECT_EQ(found, "a.weight a.bias a.mean* b.mean* a.var* b.weight b.var* ");
+  // Statistics that follow the batch leave the weights alone.
+  auto pass = nn::Pass<float>::training(Key(1));
+  net(Value<float>(drawn<float>(Shape{4, 3, 2, 2})), pass);
+  nn::apply_updates(net, pass);
+  const auto now = [&](std::string_view name) { return net.find_weight(name)->value().tensor(); };
+  EXPECT_EQ(now("a.weight"), Tensor<float>(Shape{3}, 1.0F));
+  EXPECT_NE(now("a.var"), now("a.weight"));
+  EXPECT_NE(now("b.var"), now("a.var"));
+}
+
+TEST(Network, NodesSayWhatTheySeeOfTheInput) {
+  Model m = model(13,
+                  {node("Conv", {"x", "w"}, {"a"}, {integers("strides", {2, 2})}),
+                   node("MaxPool",
+                        {"a"},
+                        {"p"},
+                        {integers("kernel_shape", {3, 3}), integers("pads", {1, 1, 1, 1})}),
+                   node("GlobalAveragePool", {"p"}, {"mean"}),
+                   node("Mul", {"p", "mean"}, {"gated"}),
+                   node("Add", {"a", "gated"}, {"sum"}),
+                   node("ConvTranspose", {"sum", "u"}, {"up"}, {integers("strides", {2, 2})}),
+                   node("Conv", {"up", "v"}, {"c"}),
+                   node("Flatten", {"c"}, {"flat"}),
+                   node("Gemm", {"flat", "head"}, {"y"})},
+                  {"x"},
+                  {"y"});
+  m.graph.initializers = {weight("w", Shape{2, 1, 3, 3}),
+                          weight("u", Shape{2, 2, 2, 2}),
+                          weight("v", Shape{1, 2, 3, 3}),
+                          weight("head", Shape{36, 4})};
+  std::string seen;
+  for (const nn::SummaryRow& row : nn::summary(Network<float>(m), Shape{1, 1, 9, 9}).rows) {
+    seen += row.kind + " ";
+    for (const Index extent : row.receptive_field) {
+      seen += std::to_string(extent) + " ";
+    }
+  }
+  // A gate of whole channels does not count; the sum sees what the wider of its inputs does.
+  EXPECT_EQ(seen,
+            "Conv 3 3 MaxPool 7 7 GlobalAveragePool Mul 7 7 Add 7 7 ConvTranspose 7 7 Conv 9 9 "
+            "Flatten 9 9 Gemm ");
+}
+
 TEST(Network, NeedsNoSupportForBranchesThatAreNotTaken) {
   Graph known;
   known.nodes = {node("Neg", {"x"}, {"taken"})};
@@ -401,6 +496,40 @@ TEST(Network, WritesOutFunctionsOfTheFile) {
   m.opsets["mine"] = 1;
   EXPECT_EQ(Network<double>(m)(Tensor<double>(Shape{2}, {-2.0, 3.0})),
             Tensor<double>(Shape{2}, {-2.0, 6.0}));
+}
+
+TEST(Network, ShapesThatDoNotFitAreListedBesideUnknownOperators) {
+  Model m = model(13,
+                  {node("Conv", {"x", "w"}, {"a"}),
+                   node("Sofmax", {"x"}, {"b"}),
+                   node("Relu", {"b"}, {"c"}),
+                   node("MaxPool", {"x"}, {"d"}),
+                   node("Sum", {"a", "c", "d"}, {"y"})},
+                  {"x"},
+                  {"y"});
+  m.graph.initializers = {weight("w", Shape{4, 3, 3, 3})};
+  const std::vector<Problem> found = problems(m, {{"x", Shape{1, 2, 8, 8}}});
+  std::string nodes;
+  for (const Problem& problem : found) {
+    nodes += problem.node + " ";
+  }
+  EXPECT_EQ(nodes, "Sofmax_node Conv_node MaxPool_node ");
+  // Where the model says its own shape, so does whoever loads it.
+  m.graph.inputs[0].dims = {{{1, {}}, {2, {}}, {8, {}}, {8, {}}}};
+  const std::string text = message_of([&] { Network<float> net(m); });
+  EXPECT_NE(text.find("3 problems"), std::string::npos) << text;
+  EXPECT_NE(text.find("kernel_shape is missing"), std::string::npos) << text;
+}
+
+TEST(Network, WhatIsLeftOutOnPurposeIsSaidSo) {
+  const auto help = [](const std::string& op) {
+    return problems(model(13, {node(op, {"x"}, {"y"})}, {"x"}, {"y"})).at(0).help;
+  };
+  EXPECT_NE(help("Scan").find("loops"), std::string::npos) << help("Scan");
+  EXPECT_NE(help("QLinearConv").find("quantised"), std::string::npos);
+  EXPECT_NE(help("SequenceAt").find("sequences"), std::string::npos);
+  EXPECT_NE(help("Softmaxx").find("perhaps Softmax"), std::string::npos) << help("Softmaxx");
+  EXPECT_EQ(help("Zzzz").find("perhaps"), std::string::npos);
 }
 
 TEST(Network, NamesAllProblemsAtOnceAndNoNumbers) {

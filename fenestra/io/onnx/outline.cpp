@@ -18,15 +18,34 @@ struct Source {
   bool is_made = false;  ///< of a function
 };
 
+/// Why an operator of the standard has no rule here; empty where that is no decision.
+std::string_view left_out(std::string_view op) {
+  const auto has = [&](std::string_view part) { return op.find(part) != std::string_view::npos; };
+  if (op == "Loop" || op == "Scan") {
+    return "loops are left out on purpose; a model that was exported unrolled";
+  }
+  if (has("QuantizeLinear") || op.starts_with("QLinear") || op.ends_with("Integer")) {
+    return "quantised operators are left out on purpose; the model before it was quantised";
+  }
+  if (has("Sequence") || has("Optional") || has("String")) {
+    return "sequences, optionals and texts are left out on purpose; a model of tensors";
+  }
+  return {};
+}
+
 /// Of a node whose operator is in no list.
 Problem unknown_operator(const std::string& label, const Node& node, Index opset) {
+  const std::string title = node.op_type + "-" + std::to_string(opset);
+  if (const std::string_view why = left_out(node.op_type); !why.empty()) {
+    return {label, title, "the operator is not known", std::string(why)};
+  }
   std::vector<std::string> names;
   for (const Operator& known : operators()) {
     names.emplace_back(known.name);
   }
   const std::string near(nearest_name(node.op_type, names));
   return {label,
-          node.op_type + "-" + std::to_string(opset),
+          title,
           "the operator is not known",
           near.empty() ? "see docs/onnx-operators.md for those that are"
                        : "perhaps " + near + "; see docs/onnx-operators.md"};
@@ -61,6 +80,7 @@ class Outliner {
       out_.problems.push_back({"", "", "the model has no outputs", "a complete model"});
     }
     add_initializers(graph);
+    copies_ = copies_of(graph);
     out_.main = body_of(sources, wanted);
     find_inputs(graph);
     drop_unread();
@@ -228,16 +248,24 @@ class Outliner {
     }
   }
 
-  /// A Constant is a given tensor, and a name for one is that one.
+  /// A Constant is a given tensor, a copy of an initialiser one of its own, and another name for
+  /// one is that one.
   bool absorb(const Source& source) {
     const Node& node = *source.node;
     if (!node.domain.empty() || node.outputs.size() != 1) {
       return false;
     }
-    if (node.op_type == "Identity" && node.inputs.size() == 1 &&
-        known_.count(scoped(node.inputs[0])) > 0 && !is_output(node.outputs[0])) {
-      aliases_[scoped(node.outputs[0])] = scoped(node.inputs[0]);
-      known_.insert(scoped(node.outputs[0]));
+    if (is_identity(node) && known_.count(scoped(node.inputs[0])) > 0 &&
+        !is_output(node.outputs[0])) {
+      const auto copy = copies_.find(node.outputs[0]);
+      if (copy != copies_.end() && branch_depth_ == 0 && !source.is_made) {
+        TensorData tensor = *copy->second;
+        tensor.name = copy->first;
+        add_tensor(tensor, true);
+      } else {
+        aliases_[scoped(node.outputs[0])] = scoped(node.inputs[0]);
+        known_.insert(scoped(node.outputs[0]));
+      }
       return true;
     }
     const Attribute* value = node.find("value");
@@ -439,10 +467,24 @@ class Outliner {
     }
     for (const std::string& name : options_.outputs) {
       if (out_.numbers.count(name) == 0 || !is_made(name)) {
-        out_.problems.push_back(
-            {"", "", "no value is called '" + name + "'", "one of the model's"});
+        out_.problems.push_back({"", "", "no value is called '" + name + "'", near_value(name)});
       }
     }
+  }
+
+  /// The value that was probably meant, and those that nodes near the output make.
+  std::string near_value(const std::string& name) const {
+    std::vector<std::string> made;
+    for (const Node& node : out_.model.graph.nodes) {
+      made.insert(made.end(), node.outputs.begin(), node.outputs.end());
+    }
+    constexpr std::size_t kShown = 8;
+    const std::string near(nearest_name(name, made));
+    std::string help = near.empty() ? "one of the model's, from the last on " : "perhaps " + near;
+    for (std::size_t i = 0; near.empty() && i < std::min(kShown, made.size()); ++i) {
+      help += (i > 0 ? ", " : "") + made[made.size() - 1 - i];
+    }
+    return help;
   }
 
   bool is_made(const std::string& name) {
@@ -472,6 +514,7 @@ class Outliner {
   Outline& out_;
   const NetworkOptions& options_;
   std::map<std::string, std::string> aliases_;
+  std::map<std::string, const TensorData*, std::less<>> copies_;
   std::set<std::string> known_;
   std::set<int> read_;
   std::map<const Node*, Index> opsets_;
@@ -490,6 +533,13 @@ bool passes_on(std::string_view op) {
     }
   }
   return false;
+}
+
+/// Whether nothing can be learnt through a node, since it rounds to integers or truth values.
+bool gives_integers(const Step& step) {
+  const Attribute* const to = step.node->op_type == "Cast" ? step.node->find("to") : nullptr;
+  return to != nullptr && to->type == AttributeType::integer &&
+         !is_floating(static_cast<ElementType>(to->i));
 }
 
 Role role_of_input(std::string_view op, std::size_t i) {
@@ -554,16 +604,21 @@ std::vector<Role> roles(const Outline& outline) {
       }
     }
   }
-  for (auto step = outline.main.steps.rbegin(); step != outline.main.steps.rend(); ++step) {
-    for (std::size_t i = 0; i < step->inputs.size(); ++i) {
-      const bool passes = i == 0 && passes_on(step->node->op_type) && step->outputs[0] >= 0;
-      raise(step->inputs[i],
-            passes ? of_value[static_cast<std::size_t>(step->outputs[0])]
-                   : role_of_input(step->node->op_type, i));
-    }
-  }
   for (const int output : outline.main.outputs) {
     raise(output, Role::plain);
+  }
+  for (auto step = outline.main.steps.rbegin(); step != outline.main.steps.rend(); ++step) {
+    Role made = gives_integers(*step) ? Role::setting : Role::unused;
+    for (const int output : step->outputs) {
+      made = output < 0 ? made : std::max(made, of_value[static_cast<std::size_t>(output)]);
+    }
+    for (std::size_t i = 0; i < step->inputs.size(); ++i) {
+      const Role role = role_of_input(step->node->op_type, i);
+      const bool passes = i == 0 && passes_on(step->node->op_type);
+      // What only settings are made of is a setting: scales put together of two constants.
+      raise(step->inputs[i],
+            passes || (role == Role::plain && made == Role::setting) ? made : role);
+    }
   }
   std::vector<Role> result;
   for (const ModelTensor& given : outline.tensors) {

@@ -7,10 +7,10 @@
 #include <fenestra/io/onnx/fields.hpp>
 #include <fenestra/io/onnx/tensor_parts.hpp>
 #include <fenestra/io/source.hpp>
+#include <fenestra/io/stranger.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -316,53 +316,17 @@ class ModelReader {
   ExternalFiles externals_;
 };
 
-/// Things that people have instead of a model.
-void require_no_stranger(const WireFile& file) {
-  const auto refuse = [&](const std::string& what, const std::string& fix) {
-    throw Error(ErrorCode::bad_file, file.name + ": is " + what + ", no ONNX model\n  fix: " + fix);
-  };
-  const std::string_view start = text_of(file.bytes).substr(0, 512);
-  if (start.empty()) {
-    refuse("empty", "a file that was written to its end");
-  }
-  if (start.starts_with("version https://git-lfs")) {
-    refuse("a pointer of Git LFS", "git lfs pull, or the file itself from its server");
-  }
-  const std::size_t first = start.find_first_not_of(" \t\r\n");
-  std::string lower(start);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  if (first != std::string_view::npos && start[first] == '<' &&
-      (lower.find("<!doctype") != std::string::npos || lower.find("<html") != std::string::npos ||
-       lower.find("<?xml") != std::string::npos)) {
-    refuse("a web page", "download the model itself, not the page about it");
-  }
-  if (start.starts_with("PK\x03\x04")) {
-    refuse("a zip archive", "unpack it, or export a checkpoint of PyTorch by torch.onnx.export");
-  }
-  if (start.starts_with("\x1f\x8b")) {
-    refuse("a gzip archive", "unpack it");
-  }
-}
-
-bool is_text(const WireFile& file) {
-  const std::string_view start = text_of(file.bytes).substr(0, 512);
-  return std::all_of(start.begin(), start.end(), [](unsigned char c) {
-    return (c >= ' ' && c != 0x7f) || c == '\n' || c == '\r' || c == '\t';
-  });
-}
-
 Model read_bytes(std::shared_ptr<const WireFile> file,
                  std::optional<std::filesystem::path> folder,
                  const ReadOptions& options) {
-  require_no_stranger(*file);
   const std::string name = file->name;
+  const std::string_view start = text_of(file->bytes).substr(0, 512);
   Model model;
   try {
     model = ModelReader(file, std::move(folder)).model();
   } catch (const Error&) {
-    if (is_text(*file)) {
+    io::refuse_stranger(name, start, "ONNX model");
+    if (io::is_text(start)) {
       throw Error(
           ErrorCode::bad_file,
           name + ": is text, not protobuf\n  fix: the model itself, not a message about it");

@@ -142,7 +142,10 @@ TEST_F(OnnxRead, WhatIsNoModelIsNamed) {
   expect_in(refusal("PK\x03\x04 and more"), "a zip archive");
   expect_in(refusal("\x1f\x8b\x08 and more"), "a gzip archive");
   expect_in(refusal("just some text"), "text, not protobuf");
-  expect_in(refusal("\x80\x02}q"), "damaged, or not protobuf");
+  expect_in(refusal("\x80\x02}q"), "a pickle of Python");
+  expect_in(refusal(std::string("\x10\0\0\0\0\0\0\0{}", 10) + "              "),
+            "a safetensors file");
+  expect_in(refusal(std::string(100, '\xff')), "cut off, damaged, or not protobuf");
   expect_in(refusal(num(1, 8)), "has no graph");
   expect_in(refusal(model("", 99)), "opset too new");
   EXPECT_EQ(read_model(bytes_of(model("", 99)), "it", {.newest_opset = 99}).opset(), 99);

@@ -7,25 +7,40 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <type_traits>
 #include <utility>
 
 namespace fenestra::onnx {
 
 namespace {
 
+template <class T>
+bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
+  return a.shape() == b.shape() &&
+         (a.values().empty() ||
+          std::memcmp(a.values().data(), b.values().data(), a.values().size_bytes()) == 0);
+}
+
+bool same_bits(const io::AnyTensor& a, const io::AnyTensor& b) {
+  return std::visit(
+      []<class A, class B>(const Tensor<A>& one, const Tensor<B>& other) {
+        if constexpr (std::is_same_v<A, B>) {
+          return same_bits(one, other);
+        } else {
+          return false;
+        }
+      },
+      a,
+      b);
+}
+
 /// Whether the file says these numbers already, to the bit.
 bool says(const TensorData& tensor, const io::AnyTensor& numbers) {
-  if (tensor.shape != shape_of(numbers)) {
-    return false;
-  }
-  return std::visit(
-      [&]<class T>(const Tensor<T>& wanted) {
-        const Tensor<T> known = tensor.read<T>();
-        return wanted.values().empty() || std::memcmp(known.values().data(),
-                                                      wanted.values().data(),
-                                                      wanted.values().size_bytes()) == 0;
-      },
-      numbers);
+  return tensor.shape == shape_of(numbers) &&
+         std::visit(
+             [&]<class T>(const Tensor<T>& wanted) { return same_bits(tensor.read<T>(), wanted); },
+             numbers);
 }
 
 /// The pieces of a tensor's message as one, with other numbers; what else it has is copied.
@@ -124,7 +139,12 @@ class Rewriter {
       switch (field.number) {
         case F::node:
           if (!walk.is_main || !edit_.dropped_nodes.contains(walk.node)) {
-            node(message.nested(field), field, walk.graph->nodes[walk.node], out);
+            const Node& known = walk.graph->nodes[walk.node];
+            if (walk.is_main && is_changed_copy(known)) {
+              append_bytes(out, F::node, constant_node(known));
+            } else {
+              node(message.nested(field), field, known, out);
+            }
           }
           ++walk.node;
           break;
@@ -196,6 +216,24 @@ class Rewriter {
     }
   }
 
+  /// A copy of an initialiser that has other numbers now is a Constant from now on.
+  bool is_changed_copy(const Node& node) {
+    const auto copy = is_identity(node) ? copies_.find(node.outputs[0]) : copies_.end();
+    const auto wanted =
+        copy != copies_.end() ? edit_.tensors.find(copy->first) : edit_.tensors.end();
+    if (wanted == edit_.tensors.end()) {
+      return false;
+    }
+    written_.insert(wanted->first);
+    // What it would copy: a changed copy before it, or the initialiser.
+    for (const std::string& read : {node.inputs[0], copy->second->name}) {
+      if (const auto changed = edit_.tensors.find(read); changed != edit_.tensors.end()) {
+        return !same_bits(*changed->second, *wanted->second);
+      }
+    }
+    return !says(*copy->second, *wanted->second);
+  }
+
   void node(WireReader message, const Field& field, const Node& known, std::string& out) {
     const bool has_branches = std::any_of(known.attributes.begin(),
                                           known.attributes.end(),
@@ -223,6 +261,16 @@ class Rewriter {
       }
     }
     append_bytes(out, fields::Graph::node, body);
+  }
+
+  /// In the place of a copy: the same name and result, with numbers of its own.
+  std::string constant_node(const Node& copy) const {
+    const std::string& name = copy.outputs[0];
+    return NodeBytes("Constant", copy.name, {}, copy.outputs)
+        .set_tensor("value",
+                    encode_tensor(
+                        name, copies_.find(name)->second->type, *edit_.tensors.find(name)->second))
+        .bytes();
   }
 
   /// An attribute whose graph may hold tensors.
@@ -270,6 +318,7 @@ class Rewriter {
 
   const Model& model_;
   const Edit& edit_;
+  const std::map<std::string, const TensorData*, std::less<>> copies_ = copies_of(model_.graph);
   std::set<std::string, std::less<>> written_;
   io::AnyTensor inlined_;
 };

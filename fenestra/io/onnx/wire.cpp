@@ -20,7 +20,7 @@ T fixed(Bytes bytes) {
 }
 
 constexpr std::string_view kFix =
-    "a file that is a whole ONNX model: this one is damaged, or not protobuf";
+    "a file that is a whole ONNX model: this one is cut off, damaged, or not protobuf";
 
 }  // namespace
 

@@ -54,6 +54,34 @@ TEST_F(OnnxWrite, OnlyTheChangedTensorDiffers) {
             std::string::npos);
 }
 
+TEST_F(OnnxWrite, ACopyWithNumbersOfItsOwnBecomesAConstant) {
+  const std::string file =
+      model(sub(1, node("Identity", {"w"}, {"copy"}, sub(3, "first"))) +
+            sub(1, node("Identity", {"copy"}, {"again"})) + sub(1, node("Add", {"x", "w"}, {"a"})) +
+            sub(1, node("Add", {"a", "copy"}, {"b"})) + sub(1, node("Add", {"b", "again"}, {"y"})) +
+            sub(5, floats("w", {1, 2})) + sub(11, value("x")) + sub(12, value("y")));
+  const Tensor<float> old(Shape{2}, {1, 2});
+  const Tensor<float> other(Shape{2}, {3, 4});
+  const Model known = parse(file);
+  // Equal to what they copy: nothing changes but the initialiser, if that.
+  EXPECT_EQ(patched(known, {.tensors = {{"w", old}, {"copy", old}, {"again", old}}}), file);
+  const auto changed = [&](const Tensor<float>& w, const Tensor<float>& copy) {
+    return parse(patched(known, {.tensors = {{"w", w}, {"copy", copy}, {"again", copy}}}));
+  };
+  EXPECT_EQ(changed(other, other).graph.nodes.at(0).op_type, "Identity");
+  for (const bool is_copy : {false, true}) {
+    // Whichever of the two has moved, the copy is no longer what the initialiser is.
+    const Model now = is_copy ? changed(old, other) : changed(other, old);
+    const Node& first = now.graph.nodes.at(0);
+    EXPECT_EQ(first.op_type, "Constant");
+    EXPECT_EQ(first.name, "first");
+    EXPECT_EQ(first.find("value")->t->read<float>(), is_copy ? other : old);
+    EXPECT_EQ(now.graph.nodes.at(1).op_type, "Identity");  // it copies the Constant
+    EXPECT_EQ(now.graph.initializers.at(0).read<float>(), is_copy ? old : other);
+    EXPECT_TRUE(name_problems(now).empty());
+  }
+}
+
 TEST_F(OnnxWrite, TensorsOfBranchesAreChangedToo) {
   // A graph in two pieces, with an initialiser and a Constant, and a field that nobody knows.
   const std::string constant =

@@ -187,7 +187,8 @@ Preprocessing normalisation_of(const Dataset& dataset, Index most) {
   const Permutation order(Key(0).fold("statistics"), count);
   double cells_before = 0;
   for (Index n = 0; n < looked_at; ++n) {
-    const Tensor<float> x = dataset.get(looked_at == count ? n : order(n)).image;
+    const Index sample = looked_at == count ? n : order(n);
+    const Tensor<float> x = dataset.get(sample).image;
     const Index cells = x.size() / x.shape()[0];
     const auto cells_now = static_cast<double>(cells);
     for (std::size_t c = 0; c < channels; ++c) {
@@ -196,6 +197,13 @@ Preprocessing normalisation_of(const Dataset& dataset, Index most) {
       double sum = 0;
       for (const float value : values) {
         sum += static_cast<double>(value);
+      }
+      if (!std::isfinite(sum)) {
+        throw Error(
+            ErrorCode::bad_file,
+            "normalisation: sample " + std::to_string(sample) + " of " + dataset.info().name +
+                ", channel " + std::to_string(c) +
+                ": not all of its numbers are finite\n  fix: data without NaN and infinity");
       }
       const double here = sum / cells_now;
       double deviations = 0;

@@ -100,6 +100,15 @@ TEST(Preprocessing, StatisticsAreThoseOfAllValues) {
   EXPECT_EQ(found.mean[1], 3);
   EXPECT_EQ(found.scale[1], 1e-6);
   EXPECT_EQ(normalisation_of(*data, 1).mean[1], 3);
+
+  x.mutable_data()[7 * cells] = std::numeric_limits<float>::quiet_NaN();
+  try {
+    normalisation_of(*array_dataset(x, Tensor<Index>(Shape{samples})));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("sample 3 of"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("channel 1"), std::string::npos) << error.what();
+  }
   EXPECT_EQ(code_of([&] { normalisation_of(*data, 0); }), ErrorCode::invalid_extent);
 }
 

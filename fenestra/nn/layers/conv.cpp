@@ -2,6 +2,7 @@
 #include <fenestra/nn/initialise.hpp>
 #include <fenestra/nn/layers/conv.hpp>
 #include <fenestra/nn/layers/fields.hpp>
+#include <fenestra/nn/layers/reach.hpp>
 #include <fenestra/ops/conv/call.hpp>
 #include <fenestra/ops/conv_transpose/call.hpp>
 #include <fenestra/ops/matmul/call.hpp>
@@ -134,10 +135,8 @@ Value<T> BasicConv<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
   }
   LayerReach reach;
   for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
-    const Index extent =
-        WindowAxis{.kernel = settings_.kernel[axis], .dilation = settings_.dilation[axis]}.span();
     reach.axes.push_back(
-        {static_cast<double>(extent), static_cast<double>(settings_.stride[axis])});
+        window_reach(settings_.kernel[axis], settings_.stride[axis], settings_.dilation[axis]));
   }
   return pass.observed(kind, x, std::move(y), reach);
 }
@@ -195,11 +194,8 @@ Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x, Pass<T>& pass) con
   }
   LayerReach reach;
   for (int axis = 0; axis < spatial_rank(settings_.kernel); ++axis) {
-    const WindowAxis windows{.kernel = settings_.kernel[axis],
-                             .stride = settings_.stride[axis],
-                             .dilation = settings_.dilation[axis]};
     reach.axes.push_back(
-        {static_cast<double>(windows.windows_over(1)), 1.0 / static_cast<double>(windows.stride)});
+        transposed_reach(settings_.kernel[axis], settings_.stride[axis], settings_.dilation[axis]));
   }
   return pass.observed(kind, x, std::move(y), reach);
 }

@@ -1,6 +1,7 @@
 // Pooling layers.
 #include <fenestra/nn/layers/fields.hpp>
 #include <fenestra/nn/layers/pool.hpp>
+#include <fenestra/nn/layers/reach.hpp>
 #include <fenestra/ops/pool/call.hpp>
 #include <fenestra/spec/window.hpp>
 
@@ -54,9 +55,8 @@ Value<T> BasicPool<T, k>::operator()(const Value<T>& x, Pass<T>& pass) const {
     for (int axis = 0; axis < x.rank() - 2; ++axis) {
       if constexpr (requires { options_.kernel; }) {
         const PerAxis& stride = options_.stride.is_given() ? options_.stride : options_.kernel;
-        const Index extent =
-            WindowAxis{.kernel = options_.kernel[axis], .dilation = options_.dilation[axis]}.span();
-        reach.axes.push_back({static_cast<double>(extent), static_cast<double>(stride[axis])});
+        reach.axes.push_back(
+            window_reach(options_.kernel[axis], stride[axis], options_.dilation[axis]));
       } else {
         const Index in = x.shape()[axis + 2];
         const Index out = y.shape()[axis + 2];

@@ -19,6 +19,7 @@ Results<T> gemm_rule(Call<T>& c) {
   const bool transpose_b = c.flag("transB");
   const double alpha = c.real("alpha", 1);
   const double beta = c.real("beta", 1);
+  c.reach.whole = true;
   const Value<T> a = c.value(0);
   const Value<T> b = c.value(1);
   const bool biased = c.has(2) && beta != 0;
@@ -214,6 +215,8 @@ Results<T> einsum_rule(Call<T>& c) {
 void add_linear(OperatorList& list) {
   list.family("linear");
   list.add("MatMul", {1, 9, 13}, []<class T>(Call<T>& c) -> Results<T> {
+    // Of a map with channels last it is a layer on each cell.
+    c.reach.whole = c.at(0).rank() < 4;
     return c.same(matmul(c.value(0), c.value(1)));
   });
   list.add(

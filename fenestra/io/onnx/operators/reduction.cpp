@@ -48,6 +48,14 @@ Tensor<Index> reduced(const Tensor<Index>& x, const ReduceOptions& options, Inde
   return options.keep ? result : result.reshaped(to.removed);
 }
 
+/// Over all axes of space, wherever the channels are.
+template <class T>
+bool is_over_space(const Call<T>& c, const std::optional<ReduceOptions>& options) {
+  const int axes = options ? static_cast<int>(options->axes.size()) : 0;
+  const int rank = c.at(0).rank();
+  return rank > 2 && axes >= rank - 2 && (rank > 3 || axes > 1 || options->axes[0] == 2);
+}
+
 /// A reduction that integers have too, from `first` on.
 template <class T, class OnValues, class OnIntegers>
 Results<T> reduce_rule(Call<T>& c, OnValues on_values, Index first, OnIntegers on_known) {
@@ -65,6 +73,7 @@ Results<T> reduce_rule(Call<T>& c, OnValues on_values, Index first, OnIntegers o
   if (x.rank() == 0 || (options && options->axes.empty())) {
     return c.same(on_values(reshape(x, Shape{1}), ReduceOptions{.axes = {0}}));
   }
+  c.reach.whole = is_over_space(c, options);
   return c.same(options ? on_values(x, *options) : x);
 }
 /// One of real numbers only; without axes it is applied to each element alone.

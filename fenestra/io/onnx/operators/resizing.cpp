@@ -309,6 +309,10 @@ Results<T> apply_resize(Call<T>& c,
     axis.out = static_cast<Index>(extent);
     changed.push_back(&axis);
   }
+  for (std::size_t i = 2; i < axes.size(); ++i) {
+    const double cells = settings.mode == "nearest" ? 1 : (settings.mode == "linear" ? 2 : 4);
+    c.reach.axes.push_back({axes[i].scale == 1 ? 1 : cells, 1 / axes[i].scale});
+  }
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
   if (!sizes.empty() && policy != "stretch") {
     keep_aspect(policy, changed);

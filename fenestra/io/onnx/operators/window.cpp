@@ -3,6 +3,7 @@
 #include <fenestra/engine/operation.hpp>
 #include <fenestra/io/onnx/call.hpp>
 #include <fenestra/io/onnx/integers.hpp>
+#include <fenestra/nn/layers/reach.hpp>
 #include <fenestra/ops/conv/conv.hpp>
 #include <fenestra/ops/conv_transpose/conv_transpose.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
@@ -35,6 +36,15 @@ struct WindowAttributes {
   AxisRequest request(std::size_t axis, Index extent) const {
     return {
         .in = extent, .kernel = kernel[axis], .stride = strides[axis], .dilation = dilations[axis]};
+  }
+  /// What one cell of the output sees, by the reach of one axis.
+  template <class F>
+  nn::LayerReach reach(F of_axis) const {
+    nn::LayerReach result;
+    for (std::size_t i = 0; i < kernel.size(); ++i) {
+      result.axes.push_back(of_axis(kernel[i], strides[i], dilations[i]));
+    }
+    return result;
   }
   bool is_same() const { return auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER"; }
   /// `total` cells on both sides together; an odd one goes to the side that the mode names.
@@ -141,6 +151,7 @@ std::vector<Index> weight_kernel(const Call<T>& c) {
 template <class T>
 Results<T> conv_rule(Call<T>& c) {
   const WindowAttributes w = sliding_windows(c, weight_kernel(c));
+  c.reach = w.reach(nn::window_reach);
   const ConvOptions options{.stride = per_axis(w.strides),
                             .padding = w.padding(),
                             .dilation = per_axis(w.dilations),
@@ -168,6 +179,7 @@ Value<T> cropped(Value<T> y, const WindowAttributes& w) {
 template <class T>
 Results<T> conv_transpose_rule(Call<T>& c) {
   WindowAttributes w = window_attributes(c, weight_kernel(c));
+  c.reach = w.reach(nn::transposed_reach);
   const Shape x = c.shape(0);
   std::vector<Index> extra = c.integers("output_padding");
   extra.resize(w.kernel.size(), 0);
@@ -235,8 +247,9 @@ Results<T> conv_transpose_rule(Call<T>& c) {
 // --- Pools ---------------------------------------------------------------------------------------
 
 template <class T, class Options>
-Options pool_options(const Call<T>& c) {
+Options pool_options(Call<T>& c) {
   const WindowAttributes w = sliding_windows(c, c.required("kernel_shape").ints);
+  c.reach = w.reach(nn::window_reach);
   Options options;
   options.kernel = per_axis(w.kernel);
   options.stride = per_axis(w.strides);
@@ -324,7 +337,8 @@ Results<T> lp_pool_rule(Call<T>& c) {
 
 /// The axes behind batch and channels.
 template <class T>
-ReduceOptions whole_planes(const Call<T>& c) {
+ReduceOptions whole_planes(Call<T>& c) {
+  c.reach.whole = true;
   ReduceOptions options{.keep = true};
   for (int axis = 2; axis < c.at(0).rank(); ++axis) {
     options.axes.push_back(axis);
@@ -353,6 +367,7 @@ Results<T> global_lp_pool(Call<T>& c) {
 template <class T>
 Results<T> max_unpool_rule(Call<T>& c) {
   const WindowAttributes w = window_attributes(c, c.required("kernel_shape").ints);
+  c.reach = w.reach(nn::transposed_reach);
   const Value<T> x = c.value(0);
   const int rank = x.rank() - 2;
   MaxUnpoolOptions options{
