@@ -608,9 +608,11 @@ std::vector<Role> roles(const Outline& outline) {
     raise(output, Role::plain);
   }
   for (auto step = outline.main.steps.rbegin(); step != outline.main.steps.rend(); ++step) {
-    Role made = gives_integers(*step) ? Role::setting : Role::unused;
+    const bool is_rounded = gives_integers(*step);
+    Role made = is_rounded ? Role::setting : Role::unused;
     for (const int output : step->outputs) {
-      made = output < 0 ? made : std::max(made, of_value[static_cast<std::size_t>(output)]);
+      made = is_rounded || output < 0 ? made
+                                      : std::max(made, of_value[static_cast<std::size_t>(output)]);
     }
     for (std::size_t i = 0; i < step->inputs.size(); ++i) {
       const Role role = role_of_input(step->node->op_type, i);
