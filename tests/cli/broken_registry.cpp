@@ -110,6 +110,7 @@ std::span<const OperatorEntry> registry() {
                                                            "keeps every law",
                                                            "x=1",
                                                            &no_options,
+                                                           {},
                                                            &describe_cells,
                                                            &random_cells,
                                                            &check_sound},
@@ -117,6 +118,7 @@ std::span<const OperatorEntry> registry() {
                                                            "breaks a law at times",
                                                            "x=1",
                                                            &no_options,
+                                                           {},
                                                            &describe_cells,
                                                            &random_cells,
                                                            &check_faulty}}};
