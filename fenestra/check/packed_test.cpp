@@ -132,10 +132,12 @@ TEST_F(PackedConstants, GiveTheBitsOfEagerCallsOnLayersOfNetworks) {
   }
   EXPECT_EQ(packing,
             (std::set<std::string>{"conv_f32_dense",
+                                   "conv_f32_depthwise",
                                    "conv_f32_direct",
                                    "conv_f32_gemm",
                                    "conv_f32_winograd",
                                    "conv_f64_dense",
+                                   "conv_f64_depthwise",
                                    "conv_f64_direct",
                                    "conv_f64_gemm",
                                    "conv_f64_winograd"}));
