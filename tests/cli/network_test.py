@@ -5,7 +5,6 @@ Called with the tool. Through a pipe and through a pseudo-terminal; interrupted 
 every input that does not fit.
 """
 
-import html.parser
 import json
 import math
 import os
@@ -18,14 +17,12 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+from page import Page
 from terminal import run_in_terminal, screen_lines
+from tool import BAD_INPUT, FINE, INTERRUPTED, TOOL, USAGE, ToolTest, wait_until_it_listens
 
-TOOL = os.path.abspath(sys.argv[1])
-
-FINE, LAW_BROKEN, USAGE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3, 130
 # A small network that learns enough in a moment.
 QUICK = ["lenet", "--data", "digits", "--width", "0.5", "--threads", "1"]
 
@@ -61,21 +58,7 @@ def load_npy(path):
     return shape, struct.unpack(f"<{math.prod(shape)}{letter}", data)
 
 
-class Page(html.parser.HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.attributes, self.text = [], [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes.append(dict(attributes))
-
-    def handle_data(self, data):
-        self.text += data
-
-
-class NetworkTest(unittest.TestCase):
+class NetworkTest(ToolTest):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
@@ -83,21 +66,6 @@ class NetworkTest(unittest.TestCase):
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
-
-    def run_tool(self, *arguments, code=FINE, **environment):
-        done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=120,
-                              cwd=self.folder, env={**os.environ, **environment})
-        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
-        return done.stdout, done.stderr
-
-    def read_json(self, *arguments, code=FINE):
-        return json.loads(self.run_tool(*arguments, "--json", code=code)[0])
-
-    def refused(self, *arguments, code=BAD_INPUT):
-        out, err = self.run_tool(*arguments, code=code)
-        self.assertEqual(out, "")
-        self.assertTrue(err.startswith("fenestra: "), err)
-        return err
 
 
 class Trained(NetworkTest):
@@ -172,13 +140,13 @@ class Trained(NetworkTest):
         with open(self.path("run", "report.html")) as file:
             text = file.read()
         page = Page(text)
-        self.assertNotIn("script", page.tags)
-        self.assertIn("svg", page.tags)
-        for attributes in page.attributes:
+        self.assertEqual(page.named("script"), [])
+        self.assertTrue(page.named("svg"))
+        for _, attributes in page.tags:
             for key in ["src", "href"]:
                 self.assertFalse(attributes.get(key, "").startswith("http"), attributes)
         for word in ["--data digits", "--seed 1", "conv1", "training steps"]:
-            self.assertIn(word, page.text)
+            self.assertIn(word, page.words)
 
     def test_eval_gives_what_train_said(self):
         said = re.search(r"([\d.]+) % of 179", self.out).group(1)
@@ -429,20 +397,18 @@ class Training(NetworkTest):
                          tensors_of(self.path("json", "model.safetensors"))[0])
 
     def test_interrupted_and_resumed_is_as_if_it_had_not_been(self):
-        whole = [*QUICK, "--epochs", "2", "--output", "whole"]
-        self.run_tool("train", *whole)
+        # Long enough for a signal to come in time, however fast the machine is.
+        words = ["train", *QUICK, "--epochs", "12"]
+        self.run_tool(*words, "--output", "whole")
         for wait in ["epoch 1/", None]:
             shutil.rmtree(self.path("parts"), ignore_errors=True)
-            command = [TOOL, "train", *QUICK, "--epochs", "2", "--output", "parts"]
+            command = [TOOL, *words, "--output", "parts"]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        text=True, cwd=self.folder)
             if wait:
                 self.assertIn(wait, process.stderr.readline())
             else:
-                # Its settings are printed just before it begins to listen.
-                while "epochs, batches of" not in process.stdout.readline():
-                    pass
-                time.sleep(0.1)
+                wait_until_it_listens(process)
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=60)
             self.assertEqual(process.returncode, INTERRUPTED, err)

@@ -179,7 +179,7 @@ class Onnx(unittest.TestCase):
 
     def test_interrupted_and_resumed_is_as_if_it_had_not_been(self):
         words = ["finetune", self.onnx, "--data", "digits", "--head", "0", "--freeze", "conv1.*",
-                 "--epochs", "2", "--threads", "1"]
+                 "--epochs", "8", "--threads", "1"]
         whole, parts = self.path("whole.onnx"), self.path("parts.onnx")
         self.call([*words, "--output", whole])
         process = subprocess.Popen([TOOL, *words, "--output", parts], stdout=subprocess.PIPE,

@@ -153,7 +153,7 @@ class RanksTest(unittest.TestCase):
             self.assertNotIn("again", done.stderr)
 
     def test_a_signal_leaves_a_checkpoint_to_go_on_with(self):
-        words = [*LENET, "--epochs", "4"]
+        words = [*LENET, "--epochs", "12"]
         self.train(0, words, "whole")
         job = subprocess.Popen([TOOL, "launch", "-n", "2", "--restarts", "5", "--", "train", *words, "--output",
                                 "parts"], cwd=self.folder.name, env=ENVIRONMENT, stdout=subprocess.PIPE,
@@ -170,7 +170,7 @@ class RanksTest(unittest.TestCase):
         self.assertEqual(self.checkpoint("parts")[0], self.checkpoint("whole")[0])
 
     def test_a_killed_process_ends_the_job_and_launch_starts_it_again(self):
-        words = [*LENET, "--epochs", "4"]
+        words = [*LENET, "--epochs", "12"]
         self.train(0, words, "whole")
         launcher = subprocess.Popen(
             [TOOL, "launch", "-n", "3", "--restarts", "2", "--fewer", "--", "train", *words, "--output", "killed"],

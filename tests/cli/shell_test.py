@@ -11,16 +11,10 @@ import sys
 import tempfile
 import unittest
 
-TOOL = sys.argv[1]
-FINE, USAGE = 0, 2
+from tool import USAGE, ToolTest
 
 
-class ShellTest(unittest.TestCase):
-    def run_tool(self, *arguments, code=FINE):
-        done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
-        return done.stdout, done.stderr
-
+class ShellTest(ToolTest):
     def commands(self, *path):
         """The parts of a command, from its help."""
         out, _ = self.run_tool(*path, "--help")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the built tool as a stranger would: standard output, standard error, exit codes, JSON.
+"""Runs the built tool as a stranger would: what `explain` and `check` print, draw and write, JSON.
 
 Called with the tool and with the same tool on a registry that breaks a law (broken_registry.cpp).
 Tests the command line only; what the laws and the geometry are worth is tested beside them.
@@ -16,33 +16,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import xml.etree.ElementTree
 
 from page import Page
 from terminal import run_in_terminal
+from tool import BAD_INPUT, CONV, FINE, INTERRUPTED, LAW_BROKEN, TOOL, ToolTest, wait_until_it_listens
 
-TOOL, BROKEN = sys.argv[1:3]
-
-FINE, LAW_BROKEN, USAGE, BAD_INPUT = range(4)
-INTERRUPTED = 130
-CONV = "x=8x3x32x32 w=16x3x3x3 stride=2 padding=1"
-
-
-class ToolTest(unittest.TestCase):
-    def run_tool(self, *arguments, code=FINE, tool=TOOL, **environment):
-        """Runs the tool and checks its exit code; returns what it printed."""
-        done = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=120,
-                              env={**os.environ, **environment})
-        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
-        return done.stdout, done.stderr
-
-    def read_json(self, *arguments, code=FINE, tool=TOOL):
-        return json.loads(self.run_tool(*arguments, "--json", code=code, tool=tool)[0])
-
-    def operators(self):
-        return self.read_json("explain")["operators"]
+BROKEN = sys.argv[2]
 
 
 class Explain(ToolTest):
@@ -557,12 +538,7 @@ class Check(ToolTest):
     def test_an_interrupted_soak_reports_what_it_did(self):
         process = subprocess.Popen([TOOL, "check", "kernels", "--minutes", "10", "--json"],
                                    stdout=subprocess.PIPE, text=True)
-        caught = 0
-        while not caught >> (signal.SIGINT - 1) & 1:  # it listens by now
-            self.assertIsNone(process.poll())
-            time.sleep(0.02)
-            with open(f"/proc/{process.pid}/status") as status:
-                caught = int(re.search(r"(?m)^SigCgt:\s+(\w+)$", status.read())[1], 16)
+        wait_until_it_listens(process)
         process.send_signal(signal.SIGINT)
         report = json.loads(process.communicate(timeout=120)[0])
         self.assertEqual(process.returncode, INTERRUPTED)
@@ -620,140 +596,6 @@ class Check(ToolTest):
             self.assertNotIn("checking", out.read())
         self.assertIn("\r\x1b[Kchecking conv 1/5", seen)
         self.assertTrue(seen.endswith("\r\x1b[K"), seen)
-
-
-class Errors(ToolTest):
-    def refused(self, *arguments, code):
-        """What standard error says of a command that must print nothing else."""
-        out, err = self.run_tool(*arguments, code=code)
-        self.assertEqual(out, "")
-        self.assertTrue(err.startswith("fenestra: "), err)
-        return err
-
-    def test_a_command_that_launches_nothing_says_what_it_launches(self):
-        self.assertIn("launch -n 4 -- train", self.refused("launch", code=2))
-
-    def test_usage_errors_exit_with_2(self):
-        for arguments in [[], ["chek"], ["check"], ["explain", "conv"], ["info", "extra"],
-                          ["--foo"], ["explain", "conv", CONV, "--foo"], ["explain", "conv", CONV, "--time"],
-                          ["check", "conv", "--cases"],
-                          ["check", "conv", "--cases", "0"], ["check", "conv", "--cases", "-3"],
-                          ["check", "conv", "--cases", "two"], ["check", "conv", "--seed", "-1"],
-                          ["check", "conv", "--seed", "99999999999999999999"],
-                          ["check", "conv", CONV, "--cases", "3"], ["check", "all", CONV],
-                          ["check", "conv", "--minutes", "1"], ["check", "conv", "--hash"],
-                          ["check", "kernels", "--minutes", "0"], ["check", "kernels", "--hash"],
-                          ["check", "kernels", "conv " + CONV, "--minutes", "1"],
-                          ["check", "bits", "conv " + CONV, "--hash"],
-                          ["explain", "conv", CONV, "--axis", "2"],
-                          ["explain", "conv", CONV, "--axis", "depth"],
-                          ["explain", "max_unpool", "x=1x1x4x4 kernel=2", "--axis", "0"],
-                          ["explain", "model"], ["explain", "model", "lenet", "--batch", "0"],
-                          ["explain", "model", "lenet", "--batch", "many"],
-                          ["explain", "model", "lenet", "--threads", "0"],
-                          ["explain", "model", "lenet", "--memory-limit", "0"],
-                          ["explain", "model", "lenet", "--memory-limit", "-1"],
-                          ["explain", "model", "lenet", "--memory-limit", "1XiB"],
-                          ["explain", "model", "lenet", "--form", "train"],
-                          ["explain", "model", "lenet", "--dtype", "f16"],
-                          ["explain", "model", "lenet", "--format", "pdf"]]:
-            with self.subTest(arguments):
-                self.assertIn("--help", self.refused(*arguments, code=USAGE))
-
-    def test_an_unknown_command_suggests_the_nearest(self):
-        self.assertIn("did you mean check?", self.refused("chek", code=USAGE))
-
-    def test_bad_input_exits_with_3_and_the_code_of_the_error(self):
-        for arguments, code in [
-            (["explain", "nothing", "x=1"], "unknown-operator"),
-            (["explain", "model", "alexnet"], "unknown-model"),
-            (["explain", "model", "lenet", "--batch", str(2**60)], "overflow"),
-            (["explain", "model", "lenet", "--memory-limit", "1000"], "memory-limit"),
-            (["explain", "model", "lenet", "--output", "/no/such/folder/plan.txt"], "bad-file"),
-            (["check", "nothing"], "unknown-operator"),
-            (["check", "kernels", "nothing x=1"], "unknown-operator"),
-            (["check", "kernels", "conv x=1x1x4 w=1x1x5"], "kernel-exceeds-input"),
-            (["explain", "conv", ""], "bad-problem"),
-            (["explain", "conv", "x=1x1x4"], "bad-problem"),
-            (["explain", "conv", "x=1x1x4 w=1x1x2 colour=red"], "bad-problem"),
-            (["check", "conv", "x=1x1x4 w=1x1x5"], "kernel-exceeds-input"),
-            (["explain", "conv", "x=1x1x4 w=1x1x2 stride=0"], "invalid-stride"),
-            (["explain", "conv", "x=1x2x4 w=1x1x2"], "channel-mismatch"),
-            (["explain", "conv_transpose", "x=1x1x4 w=1x1x2 output_padding=1"],
-             "invalid-output-padding"),
-            (["explain", "max_pool",
-              "x=1x1x4 kernel=9223372036854775807 padding=9223372036854775807"], "overflow"),
-        ]:
-            with self.subTest(arguments):
-                self.assertIn(f"[{code}]", self.refused(*arguments, code=BAD_INPUT))
-
-    def test_the_error_of_a_geometry_is_also_json(self):
-        error = self.read_json("explain", "conv", "x=8x3x2x64 w=4x3x3x3 stride=2",
-                               code=BAD_INPUT)["error"]
-        self.assertEqual(list(error), ["code", "operator", "argument", "axis", "message"])
-        self.assertEqual((error["code"], error["operator"], error["argument"], error["axis"]),
-                         ("kernel-exceeds-input", "conv", "kernel", 0))
-        self.assertIn("fix:", error["message"])
-        error = self.read_json("check", "conv", "x=", code=BAD_INPUT)["error"]
-        self.assertEqual((error["code"], error["operator"], error["argument"], error["axis"]),
-                         ("bad-problem", "conv", None, None))
-
-    def test_bytes_that_are_no_text_still_give_json(self):
-        done = subprocess.run([TOOL.encode(), b"explain", b"conv", b"x=\xff\xfe", b"--json"],
-                              capture_output=True)
-        self.assertEqual(done.returncode, BAD_INPUT)
-        self.assertEqual(json.loads(done.stdout)["error"]["code"], "bad-problem")
-
-    def test_an_unknown_operator_suggests_the_nearest(self):
-        for typed, meant in [("maxpool", "max_pool"), ("max_pool2d", "max_pool"),
-                             ("convolution", "conv"), ("avgpool", "avg_pool"),
-                             ("conv_transposed", "conv_transpose")]:
-            err = self.refused("explain", typed, "x=1", code=BAD_INPUT)
-            self.assertIn(f"did you mean {meant}?", err)
-        self.assertIn("did you mean lenet?",
-                      self.refused("explain", "model", "lenett", code=BAD_INPUT))
-        self.assertNotIn("did you mean", self.refused("explain", "zzzzzz", code=BAD_INPUT))
-
-    def test_a_full_disk_is_an_error(self):
-        if not os.path.exists("/dev/full"):
-            self.skipTest("no /dev/full")
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([TOOL, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
-        self.assertEqual(done.returncode, BAD_INPUT)
-        self.assertIn("standard output", done.stderr)
-
-
-class Help(ToolTest):
-    COMMANDS = [[], ["explain"], ["explain", "model"], ["check"], ["info"], ["version"], ["help"],
-                ["completion"], ["man"]]
-
-    def test_the_tool_and_every_command_have_help_with_examples(self):
-        for command in self.COMMANDS:
-            for flag in ["--help", "-h"]:
-                out, err = self.run_tool(*command, flag)
-                self.assertEqual(err, "")
-                self.assertIn("Usage: fenestra", out)
-                self.assertIn("Examples:", out)
-
-    def test_every_example_of_the_help_runs(self):
-        for command in self.COMMANDS:
-            out, _ = self.run_tool(*command, "--help")
-            for example in re.findall(r"(?m)^  fenestra (.*)$", out):
-                if example.startswith("train ") or "runs/" in example or ".onnx" in example:
-                    continue  # network_test.py and onnx_test.py train, and have the files
-                # A soak of minutes is one of seconds here, and hundreds of cases are a few.
-                brief = re.sub(r"--minutes \S+", "--minutes 0.02", example)
-                self.run_tool(*shlex.split(re.sub(r"--cases \S+", "--cases 5", brief)))
-
-    def test_info_and_version_tell_the_build(self):
-        out, _ = self.run_tool("info")
-        self.assertEqual(self.run_tool("--version")[0], out)
-        facts = self.read_json("info")
-        self.assertEqual(self.read_json("--version"), facts)
-        self.assertTrue(out.startswith(f"fenestra {facts['version']}\n"))
-        self.assertIn(facts["compiler"], out)
-        self.assertEqual("GmpRational" in facts["scalars"], facts["gmp"])
-        self.assertEqual(facts["operators"], [entry["name"] for entry in self.operators()])
 
 
 if __name__ == "__main__":
