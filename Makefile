@@ -58,11 +58,12 @@ asan:  ## every test under the address and undefined-behaviour sanitizers
 	cmake --build --preset fuzz
 	ctest --preset fuzz $(CTEST_FLAGS)
 
-asan-quick:  ## the same for kernels, files and Python only
+# Examples are programs of strangers: they see only what the shared library shows, by the other compiler.
+asan-quick:  ## the same for kernels, files, Python and the examples only
 	@scripts/install-packages fuzz
 	cmake --preset fuzz
-	cmake --build --preset fuzz --target kernels_tests io_tests fenestra_python_package
-	ctest --preset fuzz -L '^(kernels|io|python)$$'
+	cmake --build --preset fuzz --target kernels_tests io_tests fenestra_python_package examples
+	ctest --preset fuzz -L '^(kernels|io|python|examples)$$'
 
 tsan:  ## everything that uses threads under the thread sanitizer
 	@scripts/install-packages

@@ -9,7 +9,7 @@
 
 namespace fenestra::nn {
 
-enum class Nonlinearity {
+enum class FENESTRA_API Nonlinearity {
   relu,
   relu6,         ///< min(max(x, 0), 6)
   leaky_relu,    ///< x, or a * x below 0

@@ -12,7 +12,7 @@
 
 namespace fenestra::nn {
 
-enum class PoolKind {
+enum class FENESTRA_API PoolKind {
   max,
   avg,
   smooth_max,
