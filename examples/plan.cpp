@@ -1,6 +1,7 @@
 // Print the plan: what a program does, node by node, with the kernel, the memory and the time of
 // each.
 #include <fenestra/fenestra.hpp>
+#include <fenestra/graph/plan.hpp>
 
 #include <cstdio>
 

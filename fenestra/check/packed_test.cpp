@@ -4,6 +4,7 @@
 #include <fenestra/check/soak.hpp>
 #include <fenestra/engine/compile.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/ops/all.hpp>
 #include <fenestra/ops/conv/op.hpp>

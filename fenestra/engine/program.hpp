@@ -8,8 +8,8 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/graph.hpp>
 #include <fenestra/graph/options.hpp>
-#include <fenestra/graph/plan.hpp>
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
@@ -100,6 +100,7 @@ class RunArgument {
 };
 
 namespace graph {
+class Plan;  // graph/plan.hpp
 template <class T>
 class Execution;
 }  // namespace graph

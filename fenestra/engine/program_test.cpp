@@ -2,6 +2,7 @@
 // steps.
 #include <fenestra/engine/transforms.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/optimiser.hpp>

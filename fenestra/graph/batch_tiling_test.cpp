@@ -2,6 +2,7 @@
 // whole.
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>

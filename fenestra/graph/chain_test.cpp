@@ -6,6 +6,7 @@
 #include <fenestra/engine/execution.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/chain.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>

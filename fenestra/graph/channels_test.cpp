@@ -2,6 +2,7 @@
 // and what is left alone.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/graph/channels.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>

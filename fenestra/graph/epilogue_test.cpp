@@ -3,6 +3,7 @@
 #include <fenestra/engine/transforms.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
 #include <fenestra/graph/epilogue.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/kernels/candidate.hpp>

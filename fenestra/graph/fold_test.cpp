@@ -1,6 +1,7 @@
 // Folding: prints before and after, and values within the rounding bound.
 #include <fenestra/check/rounded.hpp>
 #include <fenestra/graph/fold.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/ops/rules.hpp>

@@ -1,4 +1,5 @@
 // Recomputation under a memory limit: what is copied, that limits hold, and that no bit changes.
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/recompute.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>

@@ -2,6 +2,7 @@
 // one, and nothing descends as deep as a graph is long.
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/graph/packing.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>
 

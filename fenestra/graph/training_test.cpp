@@ -1,5 +1,6 @@
 // Adam as part of a program, beside the optimiser of nn.
 #include <fenestra/engine/transforms.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/testing_test.hpp>
 #include <fenestra/nn/compile_step.hpp>
 #include <fenestra/nn/models/functional.hpp>

@@ -1,6 +1,7 @@
 // Tiles: their size, their programs, and the loop over them; see tiles.hpp.
 #include <fenestra/base/text.hpp>
 #include <fenestra/engine/program.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/nn/tile_graph.hpp>
 #include <fenestra/nn/tiles.hpp>

@@ -2,6 +2,7 @@
 #include <fenestra/base/memory.hpp>
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/tape.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 // graph, and the program that comes of it. Which argument is what is written in Python
 // (python/fenestra/compiling.py).
 #include <fenestra/engine/program.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/python/call.hpp>
 #include <fenestra/python/convert.hpp>
 #include <fenestra/python/module.hpp>

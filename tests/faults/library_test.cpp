@@ -5,6 +5,7 @@
 #include <fenestra/engine/vmap.hpp>
 #include <fenestra/fenestra.hpp>
 #include <fenestra/graph/batch_tiling.hpp>
+#include <fenestra/graph/plan.hpp>
 #include <fenestra/io/idx.hpp>
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>
