@@ -174,7 +174,7 @@ void check_arguments(const Plan& plan,
     }
   }
   for (const Requirement& requirement : plan.requirements()) {
-    if (const Node& node = graph.node(requirement.node); node.is_given()) {
+    if (const Node& node = graph.node(requirement.node); node.is_argument()) {
       const auto at = static_cast<std::size_t>(plan.result(requirement.node).index);
       require(requirement, node, arguments[at].data());
     }

@@ -76,7 +76,7 @@ void Graph::restrict_data(NodeId id, DataRange range) {
 std::vector<NodeId> Graph::arguments() const {
   std::vector<NodeId> result;
   for (NodeId id = 0; id < size(); ++id) {
-    if (node(id).is_given()) {
+    if (node(id).is_argument()) {
       result.push_back(id);
     }
   }

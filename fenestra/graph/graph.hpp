@@ -63,7 +63,8 @@ struct Node {
   Constant constant = {};              ///< of constants
   std::vector<DataRange> ranges = {};  ///< of data: all of them must hold
 
-  bool is_given() const {
+  /// Whether a run is given it.
+  bool is_argument() const {
     return kind == NodeKind::input || kind == NodeKind::data || kind == NodeKind::parameter;
   }
   /// Whether something happens at it: it is an operation and no alias.

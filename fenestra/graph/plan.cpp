@@ -76,7 +76,7 @@ Plan::Plan(Graph graph, int workers, std::span<const ChannelRun> runs)
   choose_kernels(lifetimes, workers);
   find_channel_loops(runs);
   std::vector<Place> roots = place_outputs(lifetimes);
-  place_lanes(lifetimes, roots);
+  place_workers(lifetimes, roots);
   place_arena(lifetimes, roots);
   for (NodeId id = 0; id < graph_.size(); ++id) {
     results_[static_cast<std::size_t>(id)] = roots[static_cast<std::size_t>(lifetimes.root(id))];
@@ -200,7 +200,7 @@ std::vector<Place> Plan::place_outputs(const Lifetimes& lifetimes) {
   return roots;
 }
 
-void Plan::place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots) {
+void Plan::place_workers(const Lifetimes& lifetimes, std::vector<Place>& roots) {
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     PieceLoop& loop = loops_[i];
     const Place worker{Place::Kind::worker, static_cast<Index>(i), 0};

@@ -147,7 +147,7 @@ class FENESTRA_API Plan {
   void choose_kernels(const Lifetimes& lifetimes, int workers);
   void find_channel_loops(std::span<const ChannelRun> runs);
   std::vector<Place> place_outputs(const Lifetimes& lifetimes);
-  void place_lanes(const Lifetimes& lifetimes, std::vector<Place>& roots);
+  void place_workers(const Lifetimes& lifetimes, std::vector<Place>& roots);
   void place_arena(const Lifetimes& lifetimes, std::vector<Place>& roots);
 
   Graph graph_;

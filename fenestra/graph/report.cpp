@@ -45,7 +45,7 @@ class ReportMaker {
 
   std::string name_of(NodeId id) const {
     const Node& node = graph_.node(id);
-    if (node.is_given() && !node.name.empty()) {
+    if (node.is_argument() && !node.name.empty()) {
       return node.name;
     }
     const std::string number = node.kind == NodeKind::constant ? scalar_text(node) : "";

@@ -82,7 +82,7 @@ Graph eliminate_dead(const Graph& graph) {
   }
   Copier copier(graph);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (alive[static_cast<std::size_t>(id)] || graph.node(id).is_given()) {
+    if (alive[static_cast<std::size_t>(id)] || graph.node(id).is_argument()) {
       copier.set_place(id, copier.append(copier.moved(id)));
     }
   }
@@ -115,7 +115,7 @@ Graph eliminate_common(const Graph& graph) {
   std::unordered_multimap<std::size_t, NodeId> seen;
   for (NodeId id = 0; id < graph.size(); ++id) {
     Node node = copier.moved(id);
-    if (node.is_given()) {
+    if (node.is_argument()) {
       copier.set_place(id, copier.append(std::move(node)));
       continue;
     }

@@ -146,13 +146,13 @@ struct PackCost {
 template <class T>
 PackCost pack_cost(const Job<T>& job) {
   constexpr Index kCopied = 4;
-  constexpr Index kTurned = 16;
+  constexpr Index kTransposed = 16;
   constexpr Index kGathered = 32;
   const Index right = job.b.packed != nullptr  ? 0
                       : job.b.pack != nullptr  ? kGathered
                       : job.b.line_stride == 1 ? kCopied
-                                               : kTurned;
-  return {job.a.access == LeftAccess::packed_block ? kTurned : 0, right};
+                                               : kTransposed;
+  return {job.a.access == LeftAccess::packed_block ? kTransposed : 0, right};
 }
 
 inline void cut_columns(BlockGrid& grid, Index blocks, Index width) {

@@ -89,9 +89,9 @@ HWY_INLINE Index transpose_rows(D d,
 }
 #endif
 
-/// Lanes that are far apart and depths that are adjacent: tiles are transposed in registers. A line
-/// of the cache is read from every row before the next one, so that what is written is written
-/// while it is in the cache.
+/// Lines that are far apart and depths that are adjacent: tiles are transposed in registers. A
+/// cache line is read from every row before the next one, so that what is written is written while
+/// it is in the cache.
 template <class T>
 void transpose_block(
     const T* src, Index src_stride, Index rows, Index columns, T* dst, Index dst_stride) {

@@ -159,7 +159,7 @@ Value<T> replayed(const graph::Graph& tile,
       at(id) = node_in(*to, x);
       continue;
     }
-    if (node.is_given()) {
+    if (node.is_argument()) {
       const auto slot = std::find_if(slots.begin(), slots.end(), [&](const Slot<T>& candidate) {
         return candidate.name == node.name;
       });

@@ -72,7 +72,7 @@ Exact run_exactly(const graph::Graph& graph, const Exact& x, const ExactSlots& s
       values.push_back(x);
       continue;
     }
-    if (node.is_given()) {
+    if (node.is_argument()) {
       values.push_back(slots.at(node.name));
       continue;
     }

@@ -312,8 +312,8 @@ def jacfwd(
             units = _core._make_batch(items, _units(x))
             y, y_dot = _jvp_on(level, of_leaf, [x], [units])
             stacked = _core._unbatch(items, y_dot, x.size)
-            turned = _core.transpose(_core.reshape(stacked, (x.size, y.size)))
-            return _core.reshape(turned, y.shape + x.shape)
+            transposed = _core.transpose(_core.reshape(stacked, (x.size, y.size)))
+            return _core.reshape(transposed, y.shape + x.shape)
 
         def jacobian(key: Key, tree: Any) -> Any:
             leaves = tree_flatten(tree)

@@ -16,9 +16,8 @@
 namespace fenestra::nn {
 
 /// The options of the operator, a kernel, and whether there is a bias; the fields are those of
-/// `conv_fields`. A kernel that is one number is of two axes: `.kernel = 3` is 3x3, `.kernel = {3}`
-/// of one axis,
-/// `.kernel = {3, 3, 3}` of three.
+/// `conv_fields`. A kernel that is one number is of two axes: `.kernel = 3` is 3x3. A list has a
+/// number for each axis: `.kernel = {3}` is of one, `.kernel = {3, 3, 3}` of three.
 struct ConvSettings {
   PerAxis kernel = 1;
   PerAxis stride = 1;

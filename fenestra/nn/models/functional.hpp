@@ -132,7 +132,7 @@ struct UNet {
 };
 
 /// ResNet-18: (N, 3, 224, 224) images to (N, 1000) scores. Training normalises by the statistics
-/// of the batch; inference by given ones, `statistics` in the order of the normalisations.
+/// of the batch; inference by stored ones, `statistics` in the order of the normalisations.
 struct ResNet18 {
   static constexpr std::string_view name = "resnet18";
   static constexpr Index classes = 1000;

@@ -301,7 +301,7 @@ struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
     }
     return tile;
   }
-  /// With given statistics of each channel it is y = scale * x + shift.
+  /// By stored statistics of each channel it is y = scale * x + shift.
   template <class V>
   std::optional<ChannelMap<V>> channel_map(const Saved<V>& s) const {
     if (!inference || !g.is_shared()) {

@@ -66,7 +66,7 @@ struct NormaliseSignature {
         Options<NormOptions>{});
     declarer.function(
         {.name = "batch_norm_inference",
-         .text = "(input - mean)/sqrt(var + eps) * weight + bias with given statistics.",
+         .text = "(input - mean)/sqrt(var + eps) * weight + bias with stored statistics.",
          .shapes = "input (N, C, spatial...), mean, var, weight, bias (C) -> (N, C, spatial...)",
          .example = ">>> one = fn.tensor([1.])\n"
                     ">>> fn.batch_norm_inference(fn.tensor([[3.]]), one, one, eps=0.)\n"

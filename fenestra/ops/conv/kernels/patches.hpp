@@ -58,7 +58,7 @@ struct Patches {
   const T* zeros = nullptr;  ///< grid.channels zeros, what an absent cell looks like to `cell_rows`
 };
 
-/// Lanes are cells, depths are (channel, tap). Channels first only. Where windows overlap, the
+/// Lines are cells, depths are (channel, tap). Channels first only. Where windows overlap, the
 /// source rows of a block are first brought into the thread's scratch, with their zeros and sorted
 /// by phase of the step, so that every panel row is a plain run: `prepare_cells` does it, for all
 /// panels of a block, and is a must before `pack_cells`. It needs no more elements than the panels
@@ -71,11 +71,11 @@ const T* find_cells(const void* patches, const kernels::PanelRange& panel, const
 template <class T>
 void pack_cells(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
 
-/// Lanes are cells, depths are (tap, channel). Channels last only; for few channels.
+/// Lines are cells, depths are (tap, channel). Channels last only; for few channels.
 template <class T>
 void pack_cells_last(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
 
-/// Lanes are (channel, tap) or (tap, channel), depths are cells.
+/// Lines are (channel, tap) or (tap, channel), depths are cells.
 template <class T>
 void pack_taps(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
 
