@@ -84,7 +84,6 @@ class OperationOn final : public Operation {
   SelectionType workspace() const override { return primitive_->workspace(); }
   bool aliases_input() const override { return primitive_->aliases_input(); }
   bool may_overwrite(int i) const override { return primitive_->may_overwrite(i); }
-  bool needs(int i, int what) const override { return primitive_->needs(i, what); }
   std::optional<Split> split(std::span<const Shape> in) const override {
     return primitive_->split(in);
   }
@@ -177,7 +176,6 @@ class DataOperationOf final : public Operation {
   }
   DataType result_type() const override { return DataType::index; }
   Shape result_shape(std::span<const Shape>) const override { return map_.result_shape(); }
-  bool needs(int, int) const override { return false; }
   std::unique_ptr<const Kernel> prepare() const override {
     return std::unique_ptr<const Kernel>(new DataKernel(map_));
   }

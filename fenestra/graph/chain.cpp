@@ -238,7 +238,6 @@ class ChainOperation final : public Operation {
       return true;
     });
   }
-  bool needs(int, int) const override { return false; }
   /// That of its members, where they agree on their inputs and cut what they hand on.
   std::optional<Split> split(std::span<const Shape> in) const override {
     Split whole;

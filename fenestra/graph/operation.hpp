@@ -30,8 +30,6 @@ using NodeId = Index;
 inline constexpr NodeId kNoNode = -1;
 /// What prints call a node.
 inline std::string reference(NodeId id) { return "%" + std::to_string(id); }
-/// Stands for the result in `needs`.
-inline constexpr int kResult = -1;
 
 enum class DataType { f32, f64, index };
 
@@ -122,8 +120,6 @@ class FENESTRA_API Operation {
   virtual bool aliases_input() const { return false; }
   /// The result may be written over input i, where that has the result's shape.
   virtual bool may_overwrite(int) const { return false; }
-  /// Whether the cotangent of input i reads input `what` (or kResult).
-  virtual bool needs(int i, int what) const = 0;
   /// How it treats the samples along axis 0 of its result; none where it does not treat them one by
   /// one. What it reads of indices and leaves of them is cut with the result.
   virtual std::optional<Split> split(std::span<const Shape>) const { return std::nullopt; }

@@ -33,7 +33,6 @@ class OnKernel final : public Operation {
   SelectionType workspace() const override { return tile_->workspace(); }
   bool aliases_input() const override { return tile_->aliases_input(); }
   bool may_overwrite(int i) const override { return tile_->may_overwrite(i); }
-  bool needs(int i, int what) const override { return tile_->needs(i, what); }
   std::string layout() const override { return tile_->layout(); }
   std::optional<Condition> condition(int i) const override { return tile_->condition(i); }
   Index multiply_adds() const override { return tile_->multiply_adds(); }

@@ -36,7 +36,6 @@ class OfLeaf final : public graph::Operation {
   }
   graph::DataType result_type() const override { return graph::DataTypeOf<T>::value; }
   Shape result_shape(std::span<const Shape> in) const override { return in[0]; }
-  bool needs(int, int) const override { return false; }
   std::optional<TileOf<std::shared_ptr<const Operation>>> tile(std::span<const Shape>,
                                                                const Box& box) const override {
     return {{box, {box}, graph::shared_operation(new OfLeaf(function_)), {}}};
