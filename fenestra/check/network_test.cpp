@@ -2,7 +2,7 @@
 // order.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/check/graph_law.hpp>
-#include <fenestra/check/random_network.hpp>
+#include <fenestra/check/random_network_test.hpp>
 
 #include <gtest/gtest.h>
 
