@@ -65,8 +65,9 @@ function(fenestra_build_most_quickly target)
 endfunction()
 
 # For targets with one generated source per operator: sources that instantiate the same templates
-# cost less than half when many of them are compiled as one. Those named stay on their own.
+# cost less than half when many of them are compiled as one, where FENESTRA_COMPILE_TOGETHER says so.
+# Those named stay on their own.
 function(fenestra_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 11)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${FENESTRA_COMPILE_TOGETHER} UNITY_BUILD_BATCH_SIZE 11)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
