@@ -59,7 +59,7 @@ def test_the_python_blocks_of_pages_run(page):
 
 def test_every_operator_of_the_list_has_a_signature():
     lines = (ROOT / "fenestra" / "ops" / "operators.txt").read_text(encoding="utf-8").splitlines()
-    names = [name for name in (re.split("[#:]", line)[0].strip() for line in lines) if name]
+    names = [name for name in (re.split("[#:@]", line)[0].strip() for line in lines) if name]
     assert names
     assert not [n for n in names if not (ROOT / "fenestra" / "ops" / n / "signature.hpp").exists()]
 
