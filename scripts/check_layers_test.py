@@ -77,7 +77,12 @@ class CheckLayers(unittest.TestCase):
             "fenestra/ops/conv/conv.hpp",
             "#include <fenestra/ops/require.hpp>\n#include <fenestra/ops/conv/options.hpp>\n",
         )
-        self.assert_accepts("fenestra/ops/values.cpp", "#include <fenestra/ops/pad/pad.hpp>\n")
+
+    def test_what_operators_share_includes_none_of_them(self):
+        text = "#include <fenestra/ops/pad/pad.hpp>\n"
+        self.assert_refuses("fenestra/ops/values.cpp", text, "values.cpp:1: <fenestra/ops/pad/pad.hpp>")
+        self.assert_accepts("fenestra/ops/values_test.cpp", text)
+        self.assert_accepts("fenestra/ops/values.cpp", "#include <fenestra/ops/require.hpp>\n")
 
     def test_a_family_uses_what_any_of_its_members_says(self):
         header = {"fenestra/ops/pool/max/op.hpp": "#include <fenestra/ops/pad/pad.hpp>\n"}
