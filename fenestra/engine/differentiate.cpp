@@ -3,6 +3,7 @@
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/operation.hpp>
 #include <fenestra/engine/rules.hpp>
+#include <fenestra/graph/operation.hpp>
 
 #include <memory>
 #include <optional>

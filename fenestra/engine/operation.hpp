@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fenestra/engine/primitive.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/graph/value.hpp>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Readers, into the operations that they alone read.
 #include <fenestra/graph/epilogue.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/graph/readers.hpp>
 #include <fenestra/graph/simplify.hpp>
 

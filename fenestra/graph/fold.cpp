@@ -1,5 +1,6 @@
 // Scales and shifts, into their sources.
 #include <fenestra/graph/fold.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/graph/readers.hpp>
 
 #include <utility>

@@ -1,5 +1,6 @@
 // Building, printing and verifying graphs.
 #include <fenestra/graph/graph.hpp>
+#include <fenestra/graph/operation.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -12,6 +13,8 @@ std::size_t Operation::hash() const {
   const std::hash<std::string_view> text;
   return text(name()) * 31 + text(attributes());
 }
+
+bool Node::runs() const { return kind == NodeKind::operation && !operation->aliases_input(); }
 
 NodeId Graph::append(Node node) {
   nodes_.push_back(std::move(node));

@@ -7,7 +7,8 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/level.hpp>
-#include <fenestra/graph/operation.hpp>
+#include <fenestra/graph/data_type.hpp>
+#include <fenestra/tensor/selection.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
 #include <memory>
@@ -17,7 +18,13 @@
 #include <variant>
 #include <vector>
 
+namespace fenestra {
+struct Split;  // tensor/split.hpp
+}
+
 namespace fenestra::graph {
+
+class Operation;  // graph/operation.hpp
 
 enum class NodeKind {
   input,      ///< given for each run
@@ -68,7 +75,7 @@ struct Node {
     return kind == NodeKind::input || kind == NodeKind::data || kind == NodeKind::parameter;
   }
   /// Whether something happens at it: it is an operation and no alias.
-  bool runs() const { return kind == NodeKind::operation && !operation->aliases_input(); }
+  FENESTRA_API bool runs() const;
   Index elements() const { return shape.elements().value_or(0); }
   std::size_t bytes() const { return static_cast<std::size_t>(elements()) * bytes_of(type); }
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <fenestra/base/export.hpp>
+#include <fenestra/graph/data_type.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/condition.hpp>
 #include <fenestra/tensor/selection.hpp>
@@ -24,42 +25,6 @@
 namespace fenestra::graph {
 
 class Graph;
-
-/// The place of a node in its graph.
-using NodeId = Index;
-inline constexpr NodeId kNoNode = -1;
-/// What prints call a node.
-inline std::string reference(NodeId id) { return "%" + std::to_string(id); }
-
-enum class DataType { f32, f64, index };
-
-constexpr std::string_view data_type_name(DataType type) {
-  switch (type) {
-    case DataType::f32: return "f32";
-    case DataType::f64: return "f64";
-    case DataType::index: return "index";
-  }
-  return "";
-}
-
-constexpr std::size_t bytes_of(DataType type) {
-  return type == DataType::f32 ? sizeof(float) : sizeof(double);
-}
-
-template <class T>
-struct DataTypeOf;
-template <>
-struct DataTypeOf<float> {
-  static constexpr DataType value = DataType::f32;
-};
-template <>
-struct DataTypeOf<double> {
-  static constexpr DataType value = DataType::f64;
-};
-template <>
-struct DataTypeOf<Index> {
-  static constexpr DataType value = DataType::index;
-};
 
 /// The memory of one call. `in` points to as many Tensor<T> as the node has inputs, T being the
 /// operation's scalar; `out` to the elements of the result.

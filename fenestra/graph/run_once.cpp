@@ -1,5 +1,6 @@
 // One operation on constants.
 #include <fenestra/base/memory.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/graph/run_once.hpp>
 
 #include <utility>

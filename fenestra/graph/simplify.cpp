@@ -1,5 +1,6 @@
 // Dead-code elimination, common subexpressions, constant folding.
 #include <fenestra/graph/copier.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/graph/run_once.hpp>
 #include <fenestra/graph/simplify.hpp>
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <fenestra/graph/graph.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/nn/tiles.hpp>
 #include <fenestra/tensor/box.hpp>
 

@@ -1,5 +1,6 @@
 // Steps on tiles, compiled for float and double.
 #include <fenestra/engine/operation.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/nn/tile_step.hpp>
 
 #include <algorithm>
