@@ -131,6 +131,35 @@ TEST(Functions, VarianceAndDeviationAreThoseOfTheFormula) {
 
 // --- Elementwise ------------------------------
 
+TEST(Functions, OperatorsTakeValuesAndNumbersOnEitherSide) {
+  using F = Tensor<float>;
+  const F x(Shape{2}, {1, -4});
+  const F y(Shape{2}, {2, 8});
+  EXPECT_EQ(2.0F * x, F(Shape{2}, {2, -8}));
+  EXPECT_EQ(x * 2, F(Shape{2}, {2, -8}));
+  EXPECT_EQ(x + 1, F(Shape{2}, {2, -3}));
+  EXPECT_EQ(0.5 + x, F(Shape{2}, {1.5F, -3.5F}));
+  EXPECT_EQ(1 - x, F(Shape{2}, {0, 5}));
+  EXPECT_EQ(x - 1, F(Shape{2}, {0, -5}));
+  EXPECT_EQ(-x, F(Shape{2}, {-1, 4}));
+  EXPECT_EQ(x / y, F(Shape{2}, {0.5F, -0.5F}));
+  EXPECT_EQ(x / 4, F(Shape{2}, {0.25F, -1}));
+  EXPECT_EQ(1 / x, F(Shape{2}, {1, -0.25F}));
+  EXPECT_EQ(x + y - x * y, F(Shape{2}, {1, 36}));
+}
+
+TEST(Functions, OperatorsWithNumbersAreDifferentiatedBatchedAndCompiled) {
+  // By x: -1 - 1/x^2 + 6 + 1/4, of numbers whose quotients are exact.
+  const auto f = [](const V& x) { return (1 - x) + 1 / x + 2.0F * x * 3 - (-x) / 4 + 7; };
+  const D x(Shape{3}, {1, -2, 0.5});
+  const D value(Shape{3}, {14.25, -3, 12.625});
+  EXPECT_EQ(f(x), value);
+  EXPECT_EQ(vmap(f, over(x)), value);
+  EXPECT_EQ(compiled(f, x), value);
+  EXPECT_EQ(grad([&](const V& v) { return sum(f(v)); }, x), D(Shape{3}, {4.25, 5, 1.25}));
+  EXPECT_EQ(jvp(f, primals(x), tangents(D(Shape{3}, 1.0))).second, D(Shape{3}, {4.25, 5, 1.25}));
+}
+
 TEST(Functions, ModAndFloorDivideFollowTheSignOfTheDivisor) {
   const D a(Shape{6}, {7, -7, 7, -7, 6, 5.5});
   const D b(Shape{6}, {3, 3, -3, -3, -3, 0.1});

@@ -13,6 +13,9 @@
 #include <vector>
 
 namespace fenestra {
+
+Value<double> compiled_elsewhere(const Value<double>& x);  // elsewhere_test.cpp
+
 namespace {
 
 using D = Tensor<double>;
@@ -73,6 +76,10 @@ void expect_as_generic(const F& f) {
 TEST(Value, ALambdaThatIsNotGenericIsAsGoodAsOneThatIs) {
   expect_as_generic([](const V& x) { return sum(scale(tanh(conv(x, kKernel)), 2)); });
   expect_as_generic([](V x) -> V { return kGeneric(x); });
+}
+
+TEST(Value, AFunctionOfAnotherSourceIsAsGoodAsOneThatIsSeen) {
+  expect_as_generic(compiled_elsewhere);
 }
 
 TEST(Value, FunctionsAndPointersToThemAreCallables) {

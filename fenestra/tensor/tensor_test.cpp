@@ -80,6 +80,34 @@ TEST(Tensor, RefusesWhatDoesNotAddUp) {
   EXPECT_EQ(code_of([] { counting({2, 3}).reshaped({-6}); }), ErrorCode::overflow);
 }
 
+TEST(Tensor, AtTakesAnIndexForEachAxis) {
+  const Tensor<int> tensor = counting(Shape{2, 3, 4});
+  EXPECT_EQ(tensor.at(0, 0, 0), 0);
+  EXPECT_EQ(tensor.at(1, 2, 3), 23);
+  EXPECT_EQ(tensor.at(Index{1}, 0, 2), 14);
+  EXPECT_EQ(Tensor<int>(Shape{}, {7}).at(), 7);
+  Tensor<int> written = tensor;
+  written.mutable_at(1, 0, 2) = -1;
+  EXPECT_EQ(written[14], -1);
+  EXPECT_EQ(tensor.at(1, 0, 2), 14) << "the tensor it was copied from keeps its elements";
+}
+
+TEST(Tensor, AtRefusesOtherAxesAndPlacesThatAreNotThere) {
+  Tensor<int> tensor = counting(Shape{2, 3});
+  EXPECT_EQ(code_of([&] { tensor.at(1); }), ErrorCode::rank_mismatch);
+  EXPECT_EQ(code_of([&] { tensor.at(1, 1, 0); }), ErrorCode::rank_mismatch);
+  EXPECT_EQ(code_of([&] { tensor.at(2, 0); }), ErrorCode::invalid_index);
+  EXPECT_EQ(code_of([&] { tensor.at(0, 3); }), ErrorCode::invalid_index);
+  EXPECT_EQ(code_of([&] { tensor.at(0, -1); }), ErrorCode::invalid_index) << "none from the end";
+  EXPECT_EQ(code_of([&] { tensor.mutable_at(0, 3) = 1; }), ErrorCode::invalid_index);
+  EXPECT_EQ(code_of([&] { Tensor<int>(Shape{0}).at(0); }), ErrorCode::invalid_index);
+  try {
+    tensor.at(1, 3);
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "tensor: index 3 on axis 1 of the shape (2, 3)\n  fix: 0 to 2");
+  }
+}
+
 TEST(Tensor, EqualityLooksAtShapeAndElements) {
   EXPECT_NE(counting({2, 3}), counting({3, 2}));
   EXPECT_NE(counting({2}), (Tensor<int>(Shape{2}, {0, 2})));
