@@ -17,6 +17,7 @@
 
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,18 @@ template <Shape S>
 inline constexpr bool kIsTypedArgument<TypedData<S>> = true;
 template <Shape S>
 inline constexpr bool kIsTypedArgument<TypedMask<S>> = true;
+
+/// Anything else that `compile` is given is a tree of parameters.
+template <class A>
+inline constexpr bool kIsShape = kIsTypedArgument<A>;
+template <>
+inline constexpr bool kIsShape<Shape> = true;
+template <>
+inline constexpr bool kIsShape<DataShape> = true;
+template <>
+inline constexpr bool kIsShape<MaskShape> = true;
+template <>
+inline constexpr bool kIsShape<CompileOptions> = true;
 
 /// Turns what `compile` is given into what the callable is called with: values on a level of their
 /// own; or, beside typed variables, handles of the graph, as typed variables are.
@@ -145,6 +158,8 @@ using GraphArgumentsFor = GraphArguments<T, (kIsTypedArgument<Args> || ...)>;
 /// Calls f on values and makes what it returns the outputs.
 template <class Arguments, class F, class... Args>
 void build_graph(Arguments& arguments, const F& f, const Args&... args) {
+  static_assert(
+      (std::conditional_t<kIsShape<Args>, std::true_type, RequireTree<Args>>::value && ...));
   // Braces: the arguments are made in their order.
   const std::tuple<decltype(arguments(args))...> parts{arguments(args)...};
   const auto values =

@@ -89,10 +89,7 @@ FENESTRA_API void require_single_element(std::string_view transform, const Shape
 /// The function's arguments as variables of a new tape.
 template <class... Args>
 struct TapeCall {
-  static_assert((Tree<Args> && ...),
-                "fenestra: an argument holds no values that a transform can find: make it a struct "
-                "without constructors and private members, or give it `static constexpr auto "
-                "fields = std::tuple{&S::a, &S::b}`");
+  static_assert((RequireTree<Args>::value && ...));
   using Asked = CallValue<Args...>;
   using T = ScalarOf<Asked>;
   Tape<T> tape;
@@ -280,6 +277,7 @@ Tangents<Trees...> tangents(const Trees&... trees) {
 template <class F, class... Ps, class... Ts>
   requires(sizeof...(Ps) == sizeof...(Ts))
 auto jvp(const F& f, const Primals<Ps...>& at, const Tangents<Ts...>& along) {
+  static_assert((detail::RequireTree<Ps>::value && ...) && (detail::RequireTree<Ts>::value && ...));
   using Asked = detail::CallValue<Ps..., Ts...>;
   using T = ScalarOf<Asked>;
   const std::vector<Value<T>> points = detail::values_of<T>(at.trees);

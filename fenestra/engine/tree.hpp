@@ -7,12 +7,15 @@
 //     Value<float> w, b;
 //   };
 //
-// An aggregate of at most 24 members needs nothing more; other classes list their members in the
-// order of declaration: `static constexpr auto fields = std::tuple{&Net::w, &Net::b};`. Whatever in
-// a tree is neither value nor tree (a flag, options) is carried along unchanged. All values of a
-// tree have one type; `tree_unflatten` and `tree_map` may change it, so that Net<Tensor<float>>
-// becomes Net<Value<float>>. A struct that is not of the form S<V> says what it becomes by
-// `template <class W> using rebind = ...`.
+// An aggregate of at most 24 members needs nothing more, if it has neither bases nor C arrays;
+// other classes list their members in the order of declaration:
+//
+//   static constexpr auto fields = std::tuple{&Net::w, &Net::b};
+//
+// Whatever in a tree is neither value nor tree (a flag, options) is carried along unchanged. All
+// values of a tree have one type; `tree_unflatten` and `tree_map` may change it, so that
+// Net<Tensor<float>> becomes Net<Value<float>>. A struct that is not of the form S<V> says what it
+// becomes by `template <class W> using rebind = ...`.
 #pragma once
 
 #include <fenestra/base/error.hpp>
@@ -50,11 +53,13 @@ struct AnyMember {
 
 inline constexpr std::size_t kMostMembers = 24;
 
+template <class S, std::size_t i>
+using AnyMemberAt = std::conditional_t<(i < i + 1), AnyMember<S>, void>;
 template <class S, class... Members>
 concept TakesMembers = requires { S{Members{}...}; };
 template <class S, std::size_t... i>
 constexpr bool takes(std::index_sequence<i...>) {
-  return TakesMembers<S, std::conditional_t<(i < i + 1), AnyMember<S>, void>...>;
+  return TakesMembers<S, AnyMemberAt<S, i>...>;
 }
 
 /// How many members an aggregate has: as many as can be initialised, counted from above, since the
@@ -68,6 +73,47 @@ constexpr std::size_t count_members() {
   }
 }
 
+/// Stands for the bases of S, which come before its members.
+template <class S>
+struct AnyBase {
+  template <class B>
+    requires(std::derived_from<S, B> && !std::same_as<B, S>)
+  operator B() const {
+    std::abort();  // is only asked for
+  }
+};
+struct NoBase {};
+/// A first member that anything converts to is no base.
+template <class S>
+concept HasBase = requires { S{AnyBase<S>{}}; } && !requires { S{NoBase{}}; };
+
+/// Whether S can be made of members, one that is left empty, and more members.
+template <class S, std::size_t... i, std::size_t... j>
+constexpr bool takes_around(std::index_sequence<i...>, std::index_sequence<j...>) {
+  return requires { S{AnyMemberAt<S, i>{}..., {}, AnyMemberAt<S, j>{}...}; };
+}
+/// Whether one of the first members counted is a C array. Without braces it counts as all of its
+/// elements; left empty, it leaves room for fewer members behind it than one member would.
+template <class S, std::size_t count, std::size_t... i>
+constexpr bool has_array(std::index_sequence<i...>) {
+  const auto is_array = []<std::size_t at>(std::integral_constant<std::size_t, at>) {
+    using Before = std::make_index_sequence<at>;
+    if constexpr (takes_around<S>(Before(), std::make_index_sequence<count - 1 - at>())) {
+      return false;
+    } else {
+      return []<std::size_t... behind>(std::index_sequence<behind...>) {
+        return (takes_around<S>(Before(), std::make_index_sequence<behind>()) || ...);
+      }(std::make_index_sequence<count - 1 - at>());
+    }
+  };
+  return (is_array(std::integral_constant<std::size_t, i>()) || ...);
+}
+template <class S>
+constexpr bool has_array() {
+  constexpr std::size_t kCount = count_members<S>();
+  return has_array<S, kCount>(std::make_index_sequence<(kCount > 1 ? kCount - 1 : 0)>());
+}
+
 template <class S>
 concept PlainStruct = std::is_class_v<S> && std::is_aggregate_v<S> && !HasFields<S> &&
                       !std::is_empty_v<S> && count_members<S>() <= kMostMembers;
@@ -77,8 +123,14 @@ concept PlainStruct = std::is_class_v<S> && std::is_aggregate_v<S> && !HasFields
 // clang-format off
 template <class S>
 constexpr auto members_of(S& tree) {
-  constexpr std::size_t kCount = count_members<std::remove_const_t<S>>();
-  if constexpr (kCount == 1) { auto& [m0] = tree; return std::tie(m0); }
+  using Struct = std::remove_const_t<S>;
+  constexpr bool kHasBase = HasBase<Struct>;
+  constexpr bool kHasArray = !kHasBase && has_array<Struct>();
+  static_assert(!kHasBase, "fenestra: a struct in a tree has a base: make the base its first member, or give the struct `static constexpr auto fields = std::tuple{&S::a, &S::b}`");
+  static_assert(!kHasArray, "fenestra: a struct in a tree has a C array: make it a std::array");
+  constexpr std::size_t kCount = kHasBase || kHasArray ? 0 : count_members<Struct>();
+  if constexpr (kCount == 0) { return std::tuple(); }
+  else if constexpr (kCount == 1) { auto& [m0] = tree; return std::tie(m0); }
   else if constexpr (kCount == 2) { auto& [m0, m1] = tree; return std::tie(m0, m1); }
   else if constexpr (kCount == 3) { auto& [m0, m1, m2] = tree; return std::tie(m0, m1, m2); }
   else if constexpr (kCount == 4) { auto& [m0, m1, m2, m3] = tree; return std::tie(m0, m1, m2, m3); }
@@ -175,6 +227,13 @@ struct TreeTraits<V> {
   static W build(const V&, Next& next) {
     return next();
   }
+};
+
+/// No function returns a C array, so no tree can be built with one.
+template <class T, std::size_t n>
+struct TreeTraits<T[n]> {
+  static_assert(n == 0, "fenestra: a struct in a tree has a C array: make it a std::array");
+  using Value = void;
 };
 
 template <class T, class Alloc>
@@ -393,6 +452,27 @@ inline constexpr bool kCanRebind<S<From>, W> = true;
 
 template <class T, class W>
 concept CanRebind = kCanRebind<T, W>;
+
+template <class S>
+concept TooWide =
+    std::is_class_v<S> && std::is_aggregate_v<S> && !std::is_empty_v<S> && !Tree<S> &&
+    !HasFields<S> && !requires { std::tuple_size<S>::value; } && count_members<S>() > kMostMembers;
+
+/// Says what to do with an argument that is no tree.
+template <class A>
+struct RequireTree {
+  static_assert(
+      !TooWide<A>,
+      "fenestra: a struct of more than 24 members (C arrays count as all their elements) is "
+      "no tree by itself: put members together in structs of their own, or give it `static "
+      "constexpr auto fields = "
+      "std::tuple{&S::a, &S::b}`");
+  static_assert(Tree<A> || TooWide<A>,
+                "fenestra: an argument holds no values that a transform can find: make it a struct "
+                "without constructors and private members, or give it `static constexpr auto "
+                "fields = std::tuple{&S::a, &S::b}`");
+  static constexpr bool value = true;
+};
 
 }  // namespace detail
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <any>
 #include <array>
 #include <functional>
 #include <map>
@@ -260,6 +261,29 @@ TEST(Tree, MapsAndOptionalsAreTrees) {
   EXPECT_EQ(bar, scalar(8));
   EXPECT_EQ(grad(square, std::optional<D>()), std::nullopt);
   EXPECT_EQ(tree_size(std::map<int, std::optional<D>>{{1, scalar(1)}, {2, std::nullopt}}), 1);
+}
+
+/// What a base, a C array or a first member that takes anything might be mistaken for.
+struct Nested {
+  std::any anything;
+  Pair<V> first;
+  std::pair<V, V> second;
+  int number;
+  Pair<V> last;
+};
+
+TEST(Tree, StructsInStructsAreNeitherBasesNorArrays) {
+  Nested nested{7,
+                {scalar(1), {scalar(2), scalar(3)}},
+                {scalar(4), scalar(5)},
+                8,
+                {scalar(6), {scalar(7), scalar(8)}}};
+  EXPECT_EQ(tree_size(nested), 8);
+  const Nested bars = grad([](const Nested& n) { return mul(n.second.first, n.last.w); }, nested);
+  EXPECT_EQ(std::any_cast<int>(bars.anything), 7);
+  EXPECT_EQ(bars.second.first[0], 6);
+  EXPECT_EQ(bars.last.w[0], 4);
+  EXPECT_EQ(bars.number, 8);
 }
 
 /// As many members as are counted.
