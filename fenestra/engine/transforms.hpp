@@ -12,8 +12,9 @@
 // cannot confuse levels. A transform answers in the type it is asked in: tensors for tensors,
 // values for values. With one argument, gradients are a tree like it; with several, a tuple.
 //
-// Options say which arguments are differentiated, and whether the callable returns more than its
-// result: `grad(f, Wrt<0, 2>{}, x, y, z)`, `value_and_grad(f, has_aux, w)`.
+// Options say which arguments are differentiated, and whether the callable of a gradient returns
+// more than its result: `grad(f, Wrt<0, 2>{}, x, y, z)`, `jacrev(f, Wrt<1>{}, x, y)`,
+// `value_and_grad(f, has_aux, w)`.
 #pragma once
 
 #include <fenestra/base/export.hpp>
@@ -164,6 +165,13 @@ inline constexpr HasAux has_aux;
 
 namespace detail {
 
+template <std::size_t arguments, int... places>
+struct RequirePlaces {
+  static_assert(sizeof...(places) > 0 && ((places >= 0 && places < int{arguments}) && ...),
+                "fenestra: Wrt names places of arguments, counted from 0");
+  static constexpr bool value = true;
+};
+
 /// f with only the chosen arguments left open.
 template <int... places, class F, class... Args>
 auto with_chosen(const F& f, const Args&... args) {
@@ -195,8 +203,7 @@ auto with_chosen(const F& f, const Args&... args) {
 /// By the arguments at `places` only.
 template <class F, int... places, class... Args>
 auto value_and_grad(const F& f, Wrt<places...>, const Args&... args) {
-  static_assert(sizeof...(places) > 0 && ((places >= 0 && places < int{sizeof...(Args)}) && ...),
-                "fenestra: Wrt names places of arguments, counted from 0");
+  static_assert(detail::RequirePlaces<sizeof...(Args), places...>::value);
   const std::tuple<const Args&...> all(args...);
   return value_and_grad(detail::with_chosen<places...>(f, args...), std::get<places>(all)...);
 }
@@ -221,6 +228,7 @@ auto value_and_grad(const F& f, HasAux, const Args&... args) {
 }
 template <class F, int... places, class... Args>
 auto value_and_grad(const F& f, HasAux aux, Wrt<places...>, const Args&... args) {
+  static_assert(detail::RequirePlaces<sizeof...(Args), places...>::value);
   const std::tuple<const Args&...> all(args...);
   return value_and_grad(detail::with_chosen<places...>(f, args...), aux, std::get<places>(all)...);
 }
@@ -357,6 +365,48 @@ V jacfwd(const F& f, const V& x) {
 template <class F, AnyValue V>
 V hessian(const F& f, const V& x) {
   return jacfwd([&f](const auto& at) { return grad(f, at); }, x);
+}
+
+namespace detail {
+
+/// What `transform` makes of f as a function of each of the chosen arguments alone.
+template <int... places, class Transform, class F, class... Args>
+auto by_each(const Transform& transform, const F& f, const Args&... args) {
+  static_assert(RequirePlaces<sizeof...(Args), places...>::value);
+  const std::tuple<const Args&...> all(args...);
+  return unwrap_single(
+      std::tuple{transform(with_chosen<places>(f, args...), std::get<places>(all))...});
+}
+
+/// The gradient by one argument. As a value, since the other arguments may move.
+template <int place, class F, class... Args>
+auto moving_grad(const F& f, const Args&... args) {
+  using X = std::tuple_element_t<place, std::tuple<Args...>>;
+  const Value<ScalarOf<X>> x(std::get<place>(std::tie(args...)));
+  return grad(with_chosen<place>(f, args...), x);
+}
+
+}  // namespace detail
+
+/// The Jacobians by the arguments at `places`: one alone, several as a tuple.
+template <class F, int... places, class... Args>
+auto jacrev(const F& f, Wrt<places...>, const Args&... args) {
+  const auto by = [](const auto& alone, const auto& x) { return jacrev(alone, x); };
+  return detail::by_each<places...>(by, f, args...);
+}
+template <class F, int... places, class... Args>
+auto jacfwd(const F& f, Wrt<places...>, const Args&... args) {
+  const auto by = [](const auto& alone, const auto& x) { return jacfwd(alone, x); };
+  return detail::by_each<places...>(by, f, args...);
+}
+
+/// The second derivatives by the arguments at `places`. By several it is a tuple of tuples: the
+/// derivative by y of that by x, of shape x.shape() + y.shape(), stands in the row of x.
+template <class F, int... places, class... Args>
+auto hessian(const F& f, Wrt<places...> wrt, const Args&... args) {
+  static_assert(detail::RequirePlaces<sizeof...(Args), places...>::value);
+  return detail::unwrap_single(std::tuple{jacfwd(
+      [&f](const auto&... at) { return detail::moving_grad<places>(f, at...); }, wrt, args...)...});
 }
 
 /// f(args), a function of a span of values, recorded as one node: the forward pass keeps the

@@ -4,6 +4,7 @@
 //   auto ys = vmap([&](const auto& x) { return conv(x, w); }, over(xs));       // inputs differ
 //   auto ys = vmap([&](const auto& w) { return conv(x, w); }, over(ws));       // weights differ
 //   auto bars = per_sample_grad(loss, net, over(images), over(labels));        // no loop
+//   auto bars = per_sample_grad(loss, Wrt<2>{}, over(images), over(labels), net);
 //
 // Arguments marked `over` are cut along their first axis, or along the one that is named beside
 // them; others are the same for every item. Results are stacked along a new first axis, or along
@@ -196,26 +197,61 @@ auto vmap(const F& f, const Args&... args) {
   return vmap(f, OutAxis{0}, args...);
 }
 
-/// The gradients of f(params, item...) by the parameters, for every item: a tree like `params` with
-/// a new first axis.
-template <class F, class Params, class... Args>
-auto per_sample_grad(const F& f, const Params& params, const Args&... args) {
+namespace detail {
+
+template <class A>
+inline constexpr bool kIsOver = false;
+template <class A>
+inline constexpr bool kIsOver<Over<A>> = true;
+
+/// Says what to do with something that is no tree of parameters.
+template <class Params>
+struct RequireParameters {
+  static_assert(!kIsOver<Params>,
+                "fenestra: per_sample_grad differentiates by parameters, which all samples share: "
+                "not over(), or name other places by Wrt");
+  static constexpr bool value = RequireTree<Params>::value;
+};
+
+/// per_sample_grad with the parameters apart, which stand at `places` among the arguments.
+template <int... places, class F, class Params, class... Args>
+auto per_sample_grad_by(const F& f, const Params& params, const Args&... args) {
   using Asked = TreeValue<Params>;
   using T = ScalarOf<Asked>;
-  const Index count = detail::count_items(detail::items_first(args)...);
+  const Index count = count_items(items_first(args)...);
   const Level level = new_level();
-  const auto items = std::tuple(detail::on_items(level, detail::items_first(args))...);
+  const auto items = std::tuple(on_items(level, items_first(args))...);
   const auto like = tree_map([](const Asked& value) { return Value<T>(value); }, params);
-  const auto bars = grad(
-      [&](const auto& p) {
-        return std::apply([&](const auto&... item) { return f(p, item...); }, items);
+  const auto bars = std::apply(
+      [&](const auto&... item) {
+        const auto of_parameters = with_chosen<places...>(f, item...);
+        return std::apply([&](const auto&... p) { return grad(of_parameters, p...); }, like);
       },
-      like);
+      items);
   std::vector<Value<T>> stacked;
-  for (const Value<T>& bar : detail::values_of<T>(bars)) {
-    stacked.push_back(detail::stacked_value(level, bar, count));
+  for (const Value<T>& bar : values_of<T>(bars)) {
+    stacked.push_back(stacked_value(level, bar, count));
   }
-  return tree_unflatten(params, detail::answers<Asked>("per_sample_grad", stacked));
+  return unwrap_single(tree_unflatten(params, answers<Asked>("per_sample_grad", stacked)));
+}
+
+}  // namespace detail
+
+/// The gradients of f by the parameters, which are the arguments at `places`, for every item: trees
+/// like them with a new first axis; one alone, several as a tuple.
+template <class F, int... places, class... Args>
+auto per_sample_grad(const F& f, Wrt<places...>, const Args&... args) {
+  static_assert(detail::RequirePlaces<sizeof...(Args), places...>::value);
+  using All = std::tuple<Args...>;
+  static_assert((detail::RequireParameters<std::tuple_element_t<places, All>>::value && ...));
+  const std::tuple<const Args&...> all(args...);
+  const std::tuple<std::tuple_element_t<places, All>...> params(std::get<places>(all)...);
+  return detail::per_sample_grad_by<places...>(f, params, args...);
+}
+/// By the first argument.
+template <class F, class Params, class... Args>
+auto per_sample_grad(const F& f, const Params& params, const Args&... args) {
+  return per_sample_grad(f, Wrt<0>{}, params, args...);
 }
 
 }  // namespace fenestra

@@ -411,6 +411,57 @@ TEST(Wrt, ConstantsMayBelongToTransformsAround) {
   EXPECT_EQ(slope(by_x, scalar(5))[0], 6);
 }
 
+TEST(Wrt, JacobiansAreThoseOfTheNamedArguments) {
+  const D x(Shape{2}, {1, 2});
+  const D y(Shape{2}, {3, 5});
+  const auto f = [](const V& a, double factor, const V& b) { return scale(mul(a, b), factor); };
+  const D by_x(Shape{2, 2}, {6, 0, 0, 10});
+  const D by_y(Shape{2, 2}, {2, 0, 0, 4});
+  static_assert(std::is_same_v<decltype(jacrev(f, Wrt<2>{}, x, 2.0, y)), D>);
+  EXPECT_EQ(jacrev(f, Wrt<2>{}, x, 2.0, y), by_y);
+  EXPECT_EQ(jacfwd(f, Wrt<2>{}, x, 2.0, y), by_y);
+  // In the order of the places.
+  EXPECT_EQ(jacrev(f, Wrt<2, 0>{}, x, 2.0, y), std::tuple(by_y, by_x));
+  EXPECT_EQ(jacfwd(f, Wrt<0, 2>{}, x, 2.0, y), std::tuple(by_x, by_y));
+}
+
+TEST(Wrt, HessiansAreThoseOfTheNamedArgumentsAndOfTheirPairs) {
+  const D x(Shape{2}, {1, 2});
+  const D y(Shape{}, 3.0);
+  // The sum of x^3 y^2: 6 x y^2 by x twice, 6 x^2 y by both, 2 sum(x^3) by y twice.
+  const auto f = [](const V& a, const V& b) { return sum(mul(mul(a, mul(a, a)), mul(b, b))); };
+  const D by_x(Shape{2, 2}, {54, 0, 0, 108});
+  const D by_both(Shape{2}, {18, 72});
+  const D by_y(Shape{}, 18.0);
+  static_assert(std::is_same_v<decltype(hessian(f, Wrt<1>{}, x, y)), D>);
+  EXPECT_EQ(hessian(f, Wrt<1>{}, x, y), by_y);
+  EXPECT_EQ(hessian(f, Wrt<0>{}, x, y), hessian([&](const V& a) { return f(a, y); }, x));
+  const auto all = hessian(f, Wrt<0, 1>{}, x, y);
+  EXPECT_EQ(all, std::tuple(std::tuple(by_x, by_both), std::tuple(by_both, by_y)));
+}
+
+TEST(Wrt, GradientsOfEverySampleAreThoseOfTheNamedParameters) {
+  const D xs(Shape{2, 2}, {1, 2, 3, 4});
+  const D w(Shape{2}, {1, 10});
+  const std::vector<D> more{D(Shape{}, 2.0)};
+  const auto f = [](const V& x, const V& a, const auto& b) { return sum(mul(mul(x, a), b[0])); };
+  static_assert(std::is_same_v<decltype(per_sample_grad(f, Wrt<1>{}, over(xs), w, more)), D>);
+  EXPECT_EQ(per_sample_grad(f, Wrt<1>{}, over(xs), w, more), D(Shape{2, 2}, {2, 4, 6, 8}));
+  const auto [by_more, by_w] = per_sample_grad(f, Wrt<2, 1>{}, over(xs), w, more);
+  static_assert(std::is_same_v<decltype(by_more), const std::vector<D>>);
+  EXPECT_EQ(by_w, D(Shape{2, 2}, {2, 4, 6, 8}));
+  EXPECT_EQ(by_more, (std::vector<D>{D(Shape{2}, {21, 43})}));
+  // The others may be the same for all samples.
+  const D one(Shape{2}, {1, 2});
+  EXPECT_EQ(
+      per_sample_grad([](const V& a, const V& x, const V& k) { return sum(mul(mul(a, x), k)); },
+                      Wrt<0>{},
+                      w,
+                      over(xs),
+                      one),
+      D(Shape{2, 2}, {1, 4, 3, 8}));
+}
+
 TEST(HasAux, HandsOnWhatIsReturnedBesideTheLoss) {
   const D w(Shape{2}, {1, 2});
   const auto f = [](const V& v) {
