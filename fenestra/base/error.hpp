@@ -26,7 +26,7 @@ enum class ErrorCode {
   invalid_output_padding,
   invalid_output_size,
   invalid_groups,
-  invalid_extent,
+  invalid_extent,  ///< the size of a tensor, of a picture, of a set of samples
   invalid_beta,
   invalid_divisor,
   invalid_exponent,
@@ -42,19 +42,23 @@ enum class ErrorCode {
   overflow,
   division_by_zero,
   ambiguous_comparison,
-  bad_problem,
+  bad_problem,  ///< a text of a problem that does not parse
   unknown_operator,
   kernel_refused,
-  foreign_variable,
+  foreign_variable,  ///< of another tape, transform or graph
   released_graph,
   bad_file,
-  unknown_model,
+  unknown_model,  ///< a network or a layer that nothing is known of
   memory_limit,
   bad_environment,
   unsupported,     ///< of something known: a combination that nobody computes
   unknown_choice,  ///< a word that is none of those there are
   not_compiled,
   invalid_graph,
+  invalid_option,  ///< a number, a name or a text out of its range; sizes are `invalid_extent`
+  wrong_context,   ///< a context or a pass that is not for this call
+  read_only,       ///< a constant where something is overwritten
+  diverged,        ///< a loss that is no finite number any more
 };
 
 /// The stable spelling of a code, e.g. "kernel-exceeds-input".
@@ -97,6 +101,10 @@ constexpr std::string_view code_name(ErrorCode code) {
     case ErrorCode::unknown_choice: return "unknown-choice";
     case ErrorCode::not_compiled: return "not-compiled";
     case ErrorCode::invalid_graph: return "invalid-graph";
+    case ErrorCode::invalid_option: return "invalid-option";
+    case ErrorCode::wrong_context: return "wrong-context";
+    case ErrorCode::read_only: return "read-only";
+    case ErrorCode::diverged: return "diverged";
   }
   return "unknown";
 }

@@ -492,7 +492,7 @@ int threads() {
 void set_threads(int n) {
   if (n < 1 || n > kMaxThreads) {
     throw Error(
-        ErrorCode::invalid_extent,
+        ErrorCode::invalid_option,
         "set_threads: " + std::to_string(n) + " threads, needed 1 to " +
             std::to_string(kMaxThreads) + "\n  fix: " +
             (n < 1 ? "set_threads(1) for serial work" : "as many threads as there are processors"));

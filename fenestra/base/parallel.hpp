@@ -22,7 +22,7 @@ inline constexpr int kMaxThreads = 1024;
 /// was not called.
 FENESTRA_API int threads();
 
-/// 1 <= n <= kMaxThreads, else `invalid_extent`.
+/// 1 <= n <= kMaxThreads, else `invalid_option`.
 FENESTRA_API void set_threads(int n);
 
 namespace detail {

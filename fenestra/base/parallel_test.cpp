@@ -322,7 +322,7 @@ TEST_F(Parallel, TheNumberOfThreadsHasBounds) {
       set_threads(n);
       ADD_FAILURE() << n << " threads were accepted";
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_extent);
+      EXPECT_EQ(error.code(), ErrorCode::invalid_option);
       EXPECT_NE(std::string(error.what()).find(std::to_string(n)), std::string::npos);
       EXPECT_NE(std::string(error.what()).find("1 to 1024"), std::string::npos);
     }
