@@ -117,7 +117,7 @@ TEST(Functions, VarianceAndDeviationAreThoseOfTheFormula) {
   EXPECT_EQ(var_over(D(Shape{3}, 1e9 + 0.5)), D(Shape{}, 0.0));  // nothing cancels
   EXPECT_EQ(fault_of([&] { var_over(x, {.axes = {1}, .correction = 3}); }).code,
             ErrorCode::invalid_extent);
-  EXPECT_EQ(fault_of([&] { var_over(x, {.correction = -1}); }).code, ErrorCode::invalid_extent);
+  EXPECT_EQ(fault_of([&] { var_over(x, {.correction = -1}); }).code, ErrorCode::invalid_option);
   // One more than this does not exist.
   EXPECT_EQ(fault_of([&] { var_over(x, {.correction = std::numeric_limits<Index>::max()}); }).code,
             ErrorCode::invalid_extent);

@@ -419,7 +419,7 @@ class Interval {
     text.precision(std::numeric_limits<T>::max_digits10);
     text << "interval: lower bound " << lo << ", upper bound " << hi
          << "; needed lower <= upper; fix: swap them";
-    throw Error(ErrorCode::invalid_extent, text.str());
+    throw Error(ErrorCode::invalid_option, text.str());
   }
   [[noreturn]] static void throw_ambiguous(const Interval& a, const Interval& b) {
     throw Error(ErrorCode::ambiguous_comparison,

@@ -325,7 +325,7 @@ TEST(Interval, QueriesAreExact) {
 }
 
 TEST(Interval, ReversedBoundsAreAnError) {
-  EXPECT_EQ(code_of([] { return I(2.0, 1.0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { return I(2.0, 1.0); }), ErrorCode::invalid_option);
 }
 
 TEST(Interval, IntegersThatFloatCannotHoldAreEnclosed) {

@@ -91,7 +91,7 @@ struct ConcatPrimitive : PrimitiveBase<ConcatPrimitive> {
 constexpr ConcatPrimitive resolve_concat(std::span<const Shape> parts, int axis) {
   if (parts.empty()) {
     throw Error("concat",
-                {.code = ErrorCode::invalid_extent, .argument = Argument::x, .got = 0, .needed = 1},
+                {.code = ErrorCode::invalid_option, .argument = Argument::x, .got = 0, .needed = 1},
                 "concat: no parts\n  fix: at least one");
   }
   ConcatPrimitive result;

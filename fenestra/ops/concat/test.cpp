@@ -104,7 +104,7 @@ TEST(Concat, PartsThatDoNotFitAreRefusedWithBothShapes) {
   EXPECT_EQ(fault_of([&] { concat({a, D(Shape{3, 3})}, 1); }).code, ErrorCode::shape_mismatch);
   EXPECT_EQ(fault_of([&] { concat({a, D(Shape{6})}, 0); }).code, ErrorCode::shape_mismatch);
   EXPECT_EQ(fault_of([&] { concat({a, a}, 2); }).code, ErrorCode::rank_mismatch);
-  EXPECT_EQ(fault_of([] { concat(std::vector<D>{}, 0); }).code, ErrorCode::invalid_extent);
+  EXPECT_EQ(fault_of([] { concat(std::vector<D>{}, 0); }).code, ErrorCode::invalid_option);
   EXPECT_EQ(fault_of([] { concat({D(Shape{}), D(Shape{})}, 0); }).code, ErrorCode::rank_mismatch);
 }
 

@@ -7,7 +7,7 @@ namespace fenestra {
 
 void throw_clip_bounds(double least, double largest) {
   throw Error("clip",
-              {.code = ErrorCode::invalid_extent, .argument = Argument::none},
+              {.code = ErrorCode::invalid_option, .argument = Argument::none},
               "clip: least = " + std::to_string(least) + ", largest = " + std::to_string(largest) +
                   "\n  fix: least <= largest, neither a NaN");
 }

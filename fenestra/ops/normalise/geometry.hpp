@@ -103,7 +103,7 @@ struct NormGeometry {
 namespace detail {
 
 constexpr Fault check_eps(double eps) {
-  return eps >= 0 && eps - eps == 0 ? Fault{} : Fault{.code = ErrorCode::invalid_extent};
+  return eps >= 0 && eps - eps == 0 ? Fault{} : Fault{.code = ErrorCode::invalid_option};
 }
 /// Whether x is a batch with channels, and eps a number to add.
 constexpr Fault check_norm(const Shape& x, double eps) {
@@ -150,7 +150,7 @@ constexpr ActivationMap norm_map(const Shape& x, Layout layout) {
   if (fault.argument == Argument::groups) {
     text += " has " + needed + " channels, groups = " + got +
             "\n  fix: a number of groups that divides the channels";
-  } else if (fault.code == ErrorCode::invalid_extent) {
+  } else if (fault.code == ErrorCode::invalid_option) {
     text = name + ": eps = " + std::to_string(eps) + "\n  fix: a finite number, zero or above";
   } else if (op == "layer_norm") {
     text = name + ": " + got + " trailing axes of x = " + to_string(x) + "\n  fix: between 1 and " +

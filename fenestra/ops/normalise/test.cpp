@@ -71,7 +71,7 @@ TEST(Normalise, MistakesAreRefusedWithTheirNumbers) {
   EXPECT_EQ(fault_of([&] { batch_norm_inference(x, D(Shape{6}), D(Shape{1})); }).code,
             ErrorCode::shape_mismatch);
   EXPECT_EQ(fault_of([] { batch_norm(D(Shape{4})); }).code, ErrorCode::rank_mismatch);
-  EXPECT_EQ(fault_of([&] { batch_norm(x, {.eps = -1}); }).code, ErrorCode::invalid_extent);
+  EXPECT_EQ(fault_of([&] { batch_norm(x, {.eps = -1}); }).code, ErrorCode::invalid_option);
   const Fault groups = fault_of([&] { group_norm(x, 4); });
   EXPECT_EQ(groups.code, ErrorCode::channels_not_divisible);
   EXPECT_EQ(groups.got, 4);

@@ -95,7 +95,7 @@ constexpr V var_over(const V& x, const VarOptions& options = {}) {
   if (options.correction < 0 || to.count <= options.correction) {
     throw Error(
         "var_over",
-        {.code = ErrorCode::invalid_extent,
+        {.code = options.correction < 0 ? ErrorCode::invalid_option : ErrorCode::invalid_extent,
          .argument = Argument::x,
          .got = to.count,
          .needed = 1 + std::min(options.correction, std::numeric_limits<Index>::max() - 1)},
