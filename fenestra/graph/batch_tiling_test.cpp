@@ -163,8 +163,8 @@ ErrorCode code_of_group(Group group) {
 
 TEST(Verify, RefusesGroupsThatCannotRunInPieces) {
   EXPECT_EQ(code_of_group({{2, 3}, 4, 2}), ErrorCode::none);
-  EXPECT_EQ(code_of_group({{}, 4, 2}), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of_group({{2, 3}, 4, 0}), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of_group({{}, 4, 2}), ErrorCode::invalid_graph);
+  EXPECT_EQ(code_of_group({{2, 3}, 4, 0}), ErrorCode::invalid_graph);
   EXPECT_EQ(code_of_group({{1, 2}, 4, 2}), ErrorCode::invalid_graph) << "an input";
   EXPECT_EQ(code_of_group({{2, 99}, 4, 2}), ErrorCode::invalid_graph) << "no node";
   EXPECT_EQ(code_of_group({{2, 3}, 8, 2}), ErrorCode::shape_mismatch) << "other samples";

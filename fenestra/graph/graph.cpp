@@ -233,7 +233,7 @@ void verify_constant(const Graph& graph, NodeId id) {
 
 void verify_group(const Graph& graph, const Group& group) {
   if (group.members.empty() || group.piece < 1) {
-    throw Error(ErrorCode::invalid_extent, "graph: a group is empty");
+    throw Error(ErrorCode::invalid_graph, "graph: a group is empty");
   }
   const auto is_member = [&](NodeId id) {
     return std::binary_search(group.members.begin(), group.members.end(), id);

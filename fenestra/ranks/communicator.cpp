@@ -187,7 +187,7 @@ bool any(Communicator& communicator, bool said) {
 
 void run_ranks(int ranks, const std::function<void(const CommunicatorPtr&)>& f) {
   if (ranks < 1) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "run_ranks: ranks = " + std::to_string(ranks) + "\n  fix: at least 1");
   }
   World world(ranks);
