@@ -312,7 +312,7 @@ void Program<T>::bind(ProgramForm form,
   const graph::Graph& graph = plan.graph();
   const auto& execution = context.executions_[static_cast<std::size_t>(form)];
   if (execution == nullptr || execution->plan() != &plan) {
-    throw Error(ErrorCode::foreign_variable,
+    throw Error(ErrorCode::wrong_context,
                 "program " + form_name(form) +
                     ": the context was made for another program\n  fix: Context(program)");
   }
@@ -331,7 +331,7 @@ void Program<T>::bind(ProgramForm form,
       throw_argument(form_name(form),
                      graph.node(output.overwrites),
                      at,
-                     ErrorCode::foreign_variable,
+                     ErrorCode::read_only,
                      "a constant that the program overwrites");
     }
     context.arguments_[at] = arguments[at].mutable_data();
