@@ -41,8 +41,8 @@ FENESTRA_API std::vector<std::string> optimiser_names();
 template <KernelScalar T>
 class FENESTRA_API Optimiser {
  public:
-  /// `text` is a name, and may say options: "sgd momentum=0.9 nesterov=1". Throws `bad_problem` for
-  /// what it does not know, `invalid_extent` for a number out of range.
+  /// `text` is a name, and may say options: "sgd momentum=0.9 nesterov=1". Throws
+  /// `unknown_choice` for a word that it does not know, or `invalid_option`.
   static Optimiser make(std::string_view text, const OptimiserOptions& options = {});
   Optimiser(Sgd<T> sgd) : one_(std::move(sgd)) {}
   Optimiser(Adam<T> adam) : one_(std::move(adam)) {}

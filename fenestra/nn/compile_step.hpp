@@ -81,7 +81,7 @@ struct AdamUpdate {
   static void require(const char* option, double value, bool fits, const char* needed) {
     if (!fits) {
       throw Error(
-          ErrorCode::invalid_extent,
+          ErrorCode::invalid_option,
           std::string("adam: ") + option + " = " + std::to_string(value) + "\n  fix: " + needed);
     }
   }

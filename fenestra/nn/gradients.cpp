@@ -16,7 +16,7 @@ constexpr Index kRange = detail::kGradientBlock;
 
 void require_limit(double limit) {
   if (!(std::isfinite(limit) && limit > 0)) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "clip: limit = " + std::to_string(limit) + "\n  fix: limit > 0");
   }
 }
@@ -125,7 +125,7 @@ void clip_by_value(std::span<Tensor<T>> gradients, double limit) {
 template <KernelScalar T>
 WeightAverage<T>::WeightAverage(double decay) : decay_(decay) {
   if (!(decay >= 0 && decay < 1)) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "weight average: decay = " + std::to_string(decay) + "\n  fix: 0 <= decay < 1");
   }
 }

@@ -429,11 +429,13 @@ TEST(LayerErrors, SayWhatIsWrong) {
   EXPECT_EQ(code_of([] { Conv(0, 3); }), ErrorCode::invalid_extent);
   EXPECT_EQ(code_of([] { Conv(3, 4, {.groups = 2}); }), ErrorCode::channels_not_divisible);
   EXPECT_EQ(code_of([] { Conv(3, 4, {.kernel = 0}); }), ErrorCode::invalid_kernel);
-  EXPECT_EQ(code_of([] { GroupNorm(3, 4); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Dropout(1.0); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { BatchNorm(2, {.momentum = 2}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Branches(std::vector<Layer<float>>()); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Sequential().add("a.b", Relu()); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { GroupNorm(3, 4); }), ErrorCode::channels_not_divisible);
+  EXPECT_EQ(code_of([] { GroupNorm(0, 4); }), ErrorCode::invalid_groups);
+  EXPECT_EQ(code_of([] { GroupNorm(1, 0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { Dropout(1.0); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { BatchNorm(2, {.momentum = 2}); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Branches(std::vector<Layer<float>>()); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Sequential().add("a.b", Relu()); }), ErrorCode::invalid_option);
   auto training = Pass<float>::training(Key(1));
   EXPECT_EQ(code_of([&] {
               BatchNorm(2)(Tensor<float>(Shape{1, 2}), training);

@@ -17,7 +17,7 @@ void require_number(
     const char* loss, const char* option, double value, bool fits, const char* fix) {
   if (!fits) {
     throw Error(
-        ErrorCode::invalid_extent,
+        ErrorCode::invalid_option,
         std::string(loss) + ": " + option + " = " + detail::number_text(value) + "\n  fix: " + fix);
   }
 }

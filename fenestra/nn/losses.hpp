@@ -72,7 +72,7 @@ struct Target {
 template <KernelScalar T>
 class FENESTRA_API Loss {
  public:
-  /// Throws `bad_problem` for what it does not know, `invalid_extent` for a number out of range.
+  /// Throws `unknown_choice` for a word that it does not know, or `invalid_option`.
   static Loss make(std::string_view text);
 
   const std::string& name() const { return name_; }

@@ -178,11 +178,11 @@ TEST(Losses, NamesAndTextsAgree) {
 
 TEST(Losses, WhatDoesNotFitIsRefused) {
   const auto make = [](const char* text) { return [=] { Loss<float>::make(text); }; };
-  EXPECT_EQ(code_of(make("entropy")), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(make("mse delta=1")), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(make("huber delta=0")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(make("focal gamma=-1")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(make("cross-entropy smoothing=1.5")), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of(make("entropy")), ErrorCode::unknown_choice);
+  EXPECT_EQ(code_of(make("mse delta=1")), ErrorCode::unknown_choice);
+  EXPECT_EQ(code_of(make("huber delta=0")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(make("focal gamma=-1")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(make("cross-entropy smoothing=1.5")), ErrorCode::invalid_option);
   const V x(kScores);
   const auto with = [&](const char* name, Target<double> target) {
     return [=] { Loss<double>::make(name)(x, target); };

@@ -96,7 +96,7 @@ Index top_k_correct(const Tensor<T>& scores, const Tensor<Index>& labels, Index 
   require_shape(labels.shape(), label_shape(scores.shape()));
   require_classes("label", labels, view.classes);
   if (k < 1) {
-    throw Error(ErrorCode::invalid_extent, "metrics: k = " + std::to_string(k) + "\n  fix: k >= 1");
+    throw Error(ErrorCode::invalid_option, "metrics: k = " + std::to_string(k) + "\n  fix: k >= 1");
   }
   Index correct = 0;
   for (Index n = 0; n < view.samples; ++n) {

@@ -38,7 +38,7 @@ TEST(Metrics, TopKCountsLabelsAmongTheLargest) {
   EXPECT_EQ(top_k_correct(scores, labels, 3), 2);  // of equal scores the first come first
   EXPECT_EQ(top_k_correct(scores, labels, 4), 3);
   EXPECT_EQ(top_k_correct(scores, labels, 99), 3);
-  EXPECT_EQ(code_of([&] { top_k_correct(scores, labels, 0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([&] { top_k_correct(scores, labels, 0); }), ErrorCode::invalid_option);
 }
 
 TEST(Metrics, ConfusionsAreCounted) {

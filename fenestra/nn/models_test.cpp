@@ -104,8 +104,14 @@ TEST(Models, UnknownOrBadOnesAreRefused) {
     EXPECT_EQ(error.code(), ErrorCode::unknown_model);
     EXPECT_NE(std::string(error.what()).find("lenet,"), std::string::npos) << error.what();
   }
-  EXPECT_THROW(make_model<float>("lenet", {.width = 0}), Error);
-  EXPECT_THROW(make_model<float>("lenet", {.classes = -1}), Error);
+  for (const ModelOptions& options : {ModelOptions{.width = 0}, ModelOptions{.classes = -1}}) {
+    try {
+      make_model<float>("lenet", options);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_option) << error.what();
+    }
+  }
 }
 
 TEST(Summary, OfLeNetIsTheOneCountedByHand) {

@@ -107,7 +107,7 @@ inline void require_option(std::string_view optimiser,
                            bool fits,
                            std::string_view needed) {
   if (!fits) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 std::string(optimiser) + ": " + std::string(option) + " = " +
                     std::to_string(value) + "\n  fix: " + std::string(needed));
   }

@@ -302,15 +302,15 @@ TEST(Optimiser, AModelInsideOfATransformIsNotStepped) {
 }
 
 TEST(Optimiser, OptionsOutsideTheirRangeAreRefused) {
-  EXPECT_EQ(code_of([] { Sgd<double>({.rate = -1}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Sgd<double>({.momentum = 1}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Sgd<double>({.nesterov = true}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Adam<double>({.beta2 = 1}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Adam<double>({.epsilon = 0}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { Adam<double>({.weight_decay = -0.1}); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { Sgd<double>({.rate = -1}); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Sgd<double>({.momentum = 1}); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Sgd<double>({.nesterov = true}); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Adam<double>({.beta2 = 1}); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Adam<double>({.epsilon = 0}); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Adam<double>({.weight_decay = -0.1}); }), ErrorCode::invalid_option);
   Sgd<double> sgd;
   EXPECT_EQ(code_of([&] { sgd.set_rate(std::numeric_limits<double>::infinity()); }),
-            ErrorCode::invalid_extent);
+            ErrorCode::invalid_option);
 }
 
 TEST(Schedule, RatesAreWhatTheirFormulasSay) {
@@ -334,8 +334,8 @@ TEST(Schedule, WarmupRisesInEqualPartsToTheFullRate) {
 }
 
 TEST(Schedule, PeriodsThatMakeNoSenseAreRefused) {
-  EXPECT_EQ(code_of([] { StepRate{.every = 0}(1); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { CosineRate{.steps = 3, .warmup = 3}(1); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { StepRate{.every = 0}(1); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { CosineRate{.steps = 3, .warmup = 3}(1); }), ErrorCode::invalid_option);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ class Pass {
   /// 0 or 1/keep, see `draw_mask`; or what the source of masks gives.
   Value<T> keep_mask(const Shape& shape, double keep) {
     if (!key_) {
-      throw Error(ErrorCode::invalid_extent,
+      throw Error(ErrorCode::wrong_context,
                   "pass: a mask was asked for in inference\n  fix: Pass::training(key), or ask "
                   "is_training() first");
     }

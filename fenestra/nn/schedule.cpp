@@ -28,7 +28,7 @@ TrainingSpan parse_span(std::string_view text, const std::string& key, std::stri
   }
   const double amount = detail::parse_number("schedule", text, key, value);
   if (!(amount >= 0 && amount < 1e15) || (!epochs && amount != std::floor(amount))) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "schedule: \"" + std::string(text) + "\": " + key + " = " +
                     detail::number_text(amount) + "\n  fix: a whole number of steps, or " + key +
                     "=NUMBER" + std::string(kEpochs));
@@ -50,7 +50,7 @@ Index whole(const TrainingSpan& span) { return static_cast<Index>(span.amount); 
 
 void require(std::string_view text, const char* key, double value, bool fits, const char* needed) {
   if (!fits) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "schedule: \"" + std::string(text) + "\": " + key + " = " +
                     detail::number_text(value) + "\n  fix: " + needed);
   }
@@ -152,7 +152,7 @@ std::string Schedule::text() const {
 
 Schedule Schedule::of_run(Index steps, Index steps_per_epoch) const {
   if (steps < 1 || steps_per_epoch < 1) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "schedule: a run of " + std::to_string(steps) + " steps, " +
                     std::to_string(steps_per_epoch) + " in each epoch\n  fix: at least one");
   }
@@ -181,7 +181,7 @@ bool Schedule::is_resolved() const {
 
 double Schedule::operator()(Index step) const {
   if (!is_resolved()) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "schedule: \"" + text() +
                     "\" does not know how many steps the run has\n  fix: say " +
                     (kind_ == Kind::step ? "every=STEPS" : "steps=STEPS") +

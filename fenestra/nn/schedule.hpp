@@ -30,7 +30,7 @@ struct StepRate {
 
   double operator()(Index step) const {
     if (every < 1) {
-      throw Error(ErrorCode::invalid_extent,
+      throw Error(ErrorCode::invalid_option,
                   "StepRate: every = " + std::to_string(every) + "\n  fix: every >= 1");
     }
     return rate * std::pow(factor, static_cast<double>(step / every));
@@ -48,7 +48,7 @@ struct CosineRate {
 
   double operator()(Index step) const {
     if (steps < 1 || warmup < 0 || warmup >= steps) {
-      throw Error(ErrorCode::invalid_extent,
+      throw Error(ErrorCode::invalid_option,
                   "CosineRate: steps = " + std::to_string(steps) +
                       ", warmup = " + std::to_string(warmup) + "\n  fix: 0 <= warmup < steps");
     }
@@ -71,7 +71,7 @@ struct LinearRate {
 
   double operator()(Index step) const {
     if (steps < 1) {
-      throw Error(ErrorCode::invalid_extent,
+      throw Error(ErrorCode::invalid_option,
                   "LinearRate: steps = " + std::to_string(steps) + "\n  fix: steps >= 1");
     }
     if (step >= steps) {
@@ -93,7 +93,7 @@ struct OneCycleRate {
 
   double operator()(Index step) const {
     if (steps < 2 || !(rise >= 0 && rise <= 1) || !(divisor > 0) || !(final_divisor > 0)) {
-      throw Error(ErrorCode::invalid_extent,
+      throw Error(ErrorCode::invalid_option,
                   "OneCycleRate: steps = " + std::to_string(steps) + ", rise = " +
                       std::to_string(rise) + ", divisor = " + std::to_string(divisor) +
                       ", final_divisor = " + std::to_string(final_divisor) +
@@ -138,7 +138,7 @@ class FENESTRA_API Schedule {
   enum class Kind { constant, step, cosine, linear, one_cycle };
 
   Schedule() = default;
-  /// Throws `bad_problem`, or `invalid_extent` for numbers out of range.
+  /// Throws `unknown_choice` for a word that it does not know, or `invalid_option`.
   static Schedule parse(std::string_view text);
   /// What `parse` reads.
   std::string text() const;
@@ -148,7 +148,7 @@ class FENESTRA_API Schedule {
   Schedule of_run(Index steps, Index steps_per_epoch) const;
   /// Whether every span is known in steps.
   bool is_resolved() const;
-  /// The factor at a step. Throws `invalid_extent` where a span is not known in steps.
+  /// The factor at a step. Throws `invalid_option` where a span is not known in steps.
   double operator()(Index step) const;
 
   friend bool operator==(const Schedule&, const Schedule&) = default;

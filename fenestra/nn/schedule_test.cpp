@@ -45,7 +45,7 @@ TEST(Schedule, OneCycleGoesUpAndDown) {
     EXPECT_NEAR(rate(step), static_cast<double>(expected), 6 * 0x1p-53) << step;
   }
   EXPECT_DOUBLE_EQ(rate(14), 0.4);
-  EXPECT_EQ(code_of([] { OneCycleRate{.steps = 1}(0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { OneCycleRate{.steps = 1}(0); }), ErrorCode::invalid_option);
 }
 
 TEST(Schedule, TextsGiveTheScheduleBack) {
@@ -77,13 +77,13 @@ TEST(Schedule, AnyOfThemIsItsFormulaTimesTheRate) {
 TEST(Schedule, SpansInEpochsBecomeStepsOfTheRun) {
   const Schedule step = Schedule::parse("step every=2epochs factor=0.5 warmup=0.5epochs");
   EXPECT_FALSE(step.is_resolved());
-  EXPECT_EQ(code_of([&] { step(0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([&] { step(0); }), ErrorCode::invalid_option);
   const Schedule known = step.of_run(100, 10);
   EXPECT_EQ(known.text(), "step warmup=5 every=20 factor=0.5");
   EXPECT_EQ(known(24), 1);
   EXPECT_EQ(known(25), 0.5);
   const Schedule cosine = Schedule::parse("cosine");
-  EXPECT_EQ(code_of([&] { cosine(0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([&] { cosine(0); }), ErrorCode::invalid_option);
   EXPECT_EQ(cosine.of_run(100, 10)(100), 0);
   // The cosine of an angle near pi / 2 that has three roundings.
   EXPECT_NEAR(cosine.of_run(100, 10)(50), 0.5, 6 * 0x1p-53);
@@ -93,18 +93,18 @@ TEST(Schedule, SpansInEpochsBecomeStepsOfTheRun) {
 
 TEST(Schedule, WhatMakesNoSenseIsRefused) {
   const auto parse = [](const char* text) { return [=] { Schedule::parse(text); }; };
-  EXPECT_EQ(code_of(parse("")), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(parse("cosin")), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(parse("cosine every=3")), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(parse("one-cycle warmup=3")), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(parse("step every=0")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(parse("step every=1.5")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(parse("step every=-3epochs")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(parse("step factor=2")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(parse("cosine least=nan")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(parse("cosine warmup=1e300")), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(parse("cosine warmup=epochs")), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of([] { Schedule().of_run(0, 1); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of(parse("")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(parse("cosin")), ErrorCode::unknown_choice);
+  EXPECT_EQ(code_of(parse("cosine every=3")), ErrorCode::unknown_choice);
+  EXPECT_EQ(code_of(parse("one-cycle warmup=3")), ErrorCode::unknown_choice);
+  EXPECT_EQ(code_of(parse("step every=0")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(parse("step every=1.5")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(parse("step every=-3epochs")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(parse("step factor=2")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(parse("cosine least=nan")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(parse("cosine warmup=1e300")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(parse("cosine warmup=epochs")), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { Schedule().of_run(0, 1); }), ErrorCode::invalid_option);
 }
 
 }  // namespace

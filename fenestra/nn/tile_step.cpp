@@ -58,7 +58,7 @@ NodeId node_in(graph::Graph& graph, const Value<T>& value) {
 }
 
 [[noreturn]] void throw_not_of_leaf(const std::string& what) {
-  throw Error(ErrorCode::bad_problem,
+  throw Error(ErrorCode::unsupported,
               "trainer: " + what +
                   ", which a tile of a picture cannot have of its own\n  fix: pass.of_leaf(x, f) "
                   "around what needs statistics or masks, or train on whole pictures");

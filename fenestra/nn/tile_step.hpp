@@ -27,7 +27,7 @@ struct TileStepParts {
 
 /// The graph of a network in training, of a picture of that shape, with the layer of each node.
 /// Slots are parameters and data of their names. What depends on a leaf is an operation that only
-/// `replayed` understands. Throws `bad_problem` where something does so by other means.
+/// `replayed` understands. Throws `unsupported` where something does so by other means.
 template <class T>
 TracedNetwork trace_training(const typename TrainerCore<T>::Parts& parts,
                              std::span<const Slot<T>> slots,

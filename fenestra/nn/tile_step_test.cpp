@@ -385,14 +385,14 @@ TEST(TileSteps, WhatHasNoTilesIsRefusedByItsName) {
   EXPECT_NE(refusal(step(squeezed, {}), ErrorCode::memory_limit).find("\"guilty\" (instance_norm)"),
             std::string::npos);
   const Layer<float> plain = built<float>(kPlainNet, 1);
-  EXPECT_NE(refusal(step(plain, {.loss = "dice"}), ErrorCode::bad_problem).find("dice"),
+  EXPECT_NE(refusal(step(plain, {.loss = "dice"}), ErrorCode::unsupported).find("dice"),
             std::string::npos);
-  EXPECT_NE(refusal(step(plain, {.compiled = false}), ErrorCode::bad_problem).find("compiled"),
+  EXPECT_NE(refusal(step(plain, {.compiled = false}), ErrorCode::unsupported).find("compiled"),
             std::string::npos);
   // Statistics and masks that nobody told of.
-  EXPECT_NE(refusal(step(TestNet<float>::make(1), {}), ErrorCode::bad_problem).find("a mask"),
+  EXPECT_NE(refusal(step(TestNet<float>::make(1), {}), ErrorCode::unsupported).find("a mask"),
             std::string::npos);
-  EXPECT_NE(refusal(step(OwnNorm{}, {}), ErrorCode::bad_problem).find("a buffer (4"),
+  EXPECT_NE(refusal(step(OwnNorm{}, {}), ErrorCode::unsupported).find("a buffer (4"),
             std::string::npos);
   EXPECT_NE(refusal(
                 [&] {

@@ -193,7 +193,7 @@ template <class T>
 TiledNetwork<T>::TiledNetwork(const TracedNetwork& network, const TileOptions& options)
     : state_(std::make_unique<State>(network, options)) {
   if (options.first < 0 || options.stride < 1) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "tiles: first = " + std::to_string(options.first) + ", stride = " +
                     std::to_string(options.stride) + "\n  fix: first >= 0, stride >= 1");
   }

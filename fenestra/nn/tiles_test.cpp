@@ -442,8 +442,8 @@ TEST(Tiles, OfSeveralSharesAreTheTilesOfTheWhole) {
     // Each of 4 x 3 tiles reads one row and column beyond its sides, but for the picture's.
     EXPECT_DOUBLE_EQ(cells_read, (20.0 + 6) * (14.0 + 4) / (20 * 14)) << stride;
   }
-  EXPECT_NE(refusal([&] { infer_tiled(net, x, {.first = -1}); }, ErrorCode::invalid_extent), "");
-  EXPECT_NE(refusal([&] { infer_tiled(net, x, {.stride = 0}); }, ErrorCode::invalid_extent), "");
+  EXPECT_NE(refusal([&] { infer_tiled(net, x, {.first = -1}); }, ErrorCode::invalid_option), "");
+  EXPECT_NE(refusal([&] { infer_tiled(net, x, {.stride = 0}); }, ErrorCode::invalid_option), "");
 }
 
 TEST(Tiles, EveryCellOfTheOutputIsWrittenOnceAndProgressIsSaid) {

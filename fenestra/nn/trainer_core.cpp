@@ -24,10 +24,14 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-void require_option(const char* option, double value, bool fits, const char* needed) {
+void require_option(const char* option,
+                    double value,
+                    bool fits,
+                    const char* needed,
+                    ErrorCode code = ErrorCode::invalid_option) {
   if (!fits) {
     throw Error(
-        ErrorCode::invalid_extent,
+        code,
         std::string("trainer: ") + option + " = " + std::to_string(value) + "\n  fix: " + needed);
   }
 }
@@ -159,16 +163,20 @@ void TrainerCore<T>::State::configure(const TrainerOptions& said) {
       "average", said.average, said.average >= 0 && said.average < 1, "0 <= average < 1");
   require_option("leaf", static_cast<double>(said.leaf), said.leaf >= 0, "leaf >= 0");
   for (const Index extent : said.tile) {
-    require_option("tile", static_cast<double>(extent), extent >= 1, "tile >= 1 along each axis");
+    require_option("tile",
+                   static_cast<double>(extent),
+                   extent >= 1,
+                   "tile >= 1 along each axis",
+                   ErrorCode::invalid_extent);
   }
   if (said.tile.rank() > 0 && !said.compiled) {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::unsupported,
                 "trainer: tiles are programs of their own, and compiled = false\n  fix: compiled = "
                 "true, or no tile");
   }
   if (said.communicator && said.communicator->size() > 1 && said.leaf == 0 &&
       said.tile.rank() == 0) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "trainer: " + std::to_string(said.communicator->size()) +
                     " ranks and no leaf, so that results would depend on the number of ranks\n"
                     "  fix: leaf = 8, or any number of samples, for every number of ranks the "
@@ -178,7 +186,7 @@ void TrainerCore<T>::State::configure(const TrainerOptions& said) {
   if (!own_loss) {
     new_loss = Loss<T>::make(said.loss);
     if (said.tile.rank() > 0 && !new_loss->is_mean_of_cells()) {
-      throw Error(ErrorCode::bad_problem,
+      throw Error(ErrorCode::unsupported,
                   "trainer: " + new_loss->name() +
                       " compares sums over the whole picture, so that tiles cannot be added up\n"
                       "  fix: cross-entropy, focal, bce or another mean over cells, or no tile");
@@ -207,7 +215,7 @@ std::vector<Slot<T>> TrainerCore<T>::State::slots() const {
   std::vector<Slot<T>> all = parts.slots();
   for (const Slot<T>& slot : all) {
     if (slot.name.starts_with("optimiser.")) {
-      throw Error(ErrorCode::bad_problem,
+      throw Error(ErrorCode::invalid_option,
                   "trainer: the model has a slot " + slot.name +
                       ", a name that checkpoints use for the optimiser\n  fix: another name for "
                       "the member");

@@ -339,14 +339,14 @@ TEST(Trainer, OptionsThatMakeNoSenseAreRefused) {
   const auto with = [](const TrainerOptions& options) {
     return [=] { Trainer trainer(TestNet<float>::make(1), options); };
   };
-  EXPECT_EQ(code_of(with({.loss = "entropy"})), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(with({.optimiser = "adam speed=3"})), ErrorCode::bad_problem);
-  EXPECT_EQ(code_of(with({.schedule = "cosine warmup=-1"})), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(with({.clip_norm = -1})), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of(with({.average = 1})), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of(with({.loss = "entropy"})), ErrorCode::unknown_choice);
+  EXPECT_EQ(code_of(with({.optimiser = "adam speed=3"})), ErrorCode::unknown_choice);
+  EXPECT_EQ(code_of(with({.schedule = "cosine warmup=-1"})), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(with({.clip_norm = -1})), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of(with({.average = 1})), ErrorCode::invalid_option);
   // A schedule that needs to know how long the run is.
   Trainer trainer(TestNet<float>::make(1), {.schedule = "cosine"});
-  EXPECT_EQ(code_of([&] { trainer.step(test_batch<float>(4, 1)); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([&] { trainer.step(test_batch<float>(4, 1)); }), ErrorCode::invalid_option);
   const LossFunction<float> not_one = [](const Value<float>& y, const Target<float>&) { return y; };
   Trainer many(TestNet<float>::make(1), not_one);
   EXPECT_EQ(code_of([&] { many.step(test_batch<float>(4, 1)); }), ErrorCode::shape_mismatch);

@@ -28,10 +28,10 @@ inline std::string number_text(double value) {
 [[noreturn]] inline void throw_words(std::string_view what,
                                      std::string_view text,
                                      const std::string& problem,
-                                     const std::string& fix) {
+                                     const std::string& fix,
+                                     ErrorCode code = ErrorCode::invalid_option) {
   throw Error(
-      ErrorCode::bad_problem,
-      std::string(what) + ": \"" + std::string(text) + "\": " + problem + "\n  fix: " + fix);
+      code, std::string(what) + ": \"" + std::string(text) + "\": " + problem + "\n  fix: " + fix);
 }
 
 /// For a name that is none of `names`.
@@ -48,7 +48,8 @@ template <class Names>
       what,
       text,
       "no " + std::string(what) + " \"" + std::string(name) + "\"" + did_you_mean(name, names),
-      "one of " + known);
+      "one of " + known,
+      ErrorCode::unknown_choice);
 }
 
 /// For an option that the thing called `name` does not have.
@@ -65,7 +66,8 @@ template <class Names>
   throw_words(what,
               text,
               name + " has no option \"" + key + "\"" + did_you_mean(key, options),
-              known.empty() ? "no options" : known);
+              known.empty() ? "no options" : known,
+              ErrorCode::unknown_choice);
 }
 
 /// `what` says in messages what the text is of.

@@ -242,9 +242,9 @@ bool same_spatial(const Shape& a, const Shape& b) {
 
 [[noreturn]] void refuse_field(const std::string& field,
                                const std::string& got,
-                               const std::string& fix) {
-  throw Error(ErrorCode::invalid_extent,
-              "augmentation: " + field + " = " + got + "\n  fix: " + fix);
+                               const std::string& fix,
+                               ErrorCode code = ErrorCode::invalid_option) {
+  throw Error(code, "augmentation: " + field + " = " + got + "\n  fix: " + fix);
 }
 
 }  // namespace
@@ -278,7 +278,10 @@ void check_fits(const Augmentation& how, const Shape& sample_shape) {
                     std::to_string(needed) + "\n  fix: leave out what this data has no axes for");
   }
   if (how.crop.rank() > 0 && how.crop.rank() != spatial) {
-    refuse_field("crop", to_string(how.crop), std::to_string(spatial) + " extents, one per axis");
+    refuse_field("crop",
+                 to_string(how.crop),
+                 std::to_string(spatial) + " extents, one per axis",
+                 ErrorCode::invalid_extent);
   }
   for (int axis = 0; axis < how.crop.rank(); ++axis) {
     const Index most = sample_shape[axis + 1] + 2 * how.padding;
@@ -286,7 +289,8 @@ void check_fits(const Augmentation& how, const Shape& sample_shape) {
       refuse_field("crop",
                    to_string(how.crop),
                    "on axis " + std::to_string(axis) + " 1 to " + std::to_string(most) +
-                       ", the extent with padding on both sides");
+                       ", the extent with padding on both sides",
+                   ErrorCode::invalid_extent);
     }
   }
 }
@@ -367,7 +371,7 @@ Tensor<float> flipped(const Tensor<float>& x, int axis) {
 Tensor<float> rotated(const Tensor<float>& x, double degrees) {
   check_rank("rotated", x, 2);
   if (!std::isfinite(degrees)) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "rotated: degrees = " + std::to_string(degrees) + "\n  fix: a finite number");
   }
   return turned_linear(x, degrees);

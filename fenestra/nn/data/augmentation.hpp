@@ -33,8 +33,8 @@ struct Augmentation {
   bool any() const { return *this != Augmentation{}; }
 };
 
-/// Throws `invalid_extent` where a number is out of range or needs axes that samples of this shape
-/// (channels, spatial...) have not.
+/// Throws `invalid_option` where a number is out of range, `invalid_extent` for a crop that samples
+/// of this shape (channels, spatial...) have not, `rank_mismatch` where they lack axes.
 FENESTRA_API void check_fits(const Augmentation& augmentation, const Shape& sample_shape);
 
 /// The shape that samples have afterwards.
@@ -43,7 +43,7 @@ FENESTRA_API Shape augmented_shape(const Augmentation& augmentation, const Shape
 FENESTRA_API Sample augment(const Sample& sample, const Augmentation& augmentation, const Key& key);
 
 /// "shift=2,flip=0.5,noise=0.1": names as above, `crop=24x24`; "" and "none" are none. Throws
-/// `bad_problem`, with the nearest name.
+/// `unknown_choice`, with the nearest name, or `invalid_option`.
 FENESTRA_API Augmentation parse_augmentation(std::string_view text);
 /// The opposite; "none" where nothing is set.
 FENESTRA_API std::string to_string(const Augmentation& augmentation);

@@ -253,16 +253,16 @@ TEST(Augmentation, RefusesWhatCannotBe) {
   };
   EXPECT_EQ(check_code({}, row), ErrorCode::none);
   EXPECT_EQ(check_code({.noise = 1}, row), ErrorCode::none);
-  EXPECT_EQ(check_code({.flip = 1.5}, picture), ErrorCode::invalid_extent);
-  EXPECT_EQ(check_code({.flip = -0.1}, picture), ErrorCode::invalid_extent);
+  EXPECT_EQ(check_code({.flip = 1.5}, picture), ErrorCode::invalid_option);
+  EXPECT_EQ(check_code({.flip = -0.1}, picture), ErrorCode::invalid_option);
   EXPECT_EQ(check_code({.flip_vertical = std::numeric_limits<double>::quiet_NaN()}, picture),
-            ErrorCode::invalid_extent);
-  EXPECT_EQ(check_code({.shift = -1}, picture), ErrorCode::invalid_extent);
+            ErrorCode::invalid_option);
+  EXPECT_EQ(check_code({.shift = -1}, picture), ErrorCode::invalid_option);
   EXPECT_EQ(check_code({.shift = std::numeric_limits<Index>::max()}, picture),
-            ErrorCode::invalid_extent);
-  EXPECT_EQ(check_code({.rotate = 181}, picture), ErrorCode::invalid_extent);
+            ErrorCode::invalid_option);
+  EXPECT_EQ(check_code({.rotate = 181}, picture), ErrorCode::invalid_option);
   EXPECT_EQ(check_code({.noise = std::numeric_limits<double>::infinity()}, picture),
-            ErrorCode::invalid_extent);
+            ErrorCode::invalid_option);
   EXPECT_EQ(check_code({.crop = Shape{9, 8}}, picture), ErrorCode::invalid_extent);
   EXPECT_EQ(check_code({.padding = 1, .crop = Shape{9, 10}}, picture), ErrorCode::none);
   EXPECT_EQ(check_code({.crop = Shape{0, 8}}, picture), ErrorCode::invalid_extent);
@@ -273,6 +273,8 @@ TEST(Augmentation, RefusesWhatCannotBe) {
   EXPECT_EQ(code_of([&] { flipped(kNine, 2); }), ErrorCode::invalid_index);
   EXPECT_EQ(code_of([&] { shifted(kNine, Shape{1}); }), ErrorCode::rank_mismatch);
   EXPECT_EQ(code_of([&] { rotated(Tensor<float>(Shape{1, 3}), 5); }), ErrorCode::rank_mismatch);
+  EXPECT_EQ(code_of([&] { rotated(kNine, std::numeric_limits<double>::infinity()); }),
+            ErrorCode::invalid_option);
 }
 
 TEST(Augmentation, IsReadFromTextAndPrinted) {
@@ -282,9 +284,11 @@ TEST(Augmentation, IsReadFromTextAndPrinted) {
   EXPECT_EQ(parse_augmentation("none"), Augmentation{});
   EXPECT_EQ(parse_augmentation(""), Augmentation{});
   EXPECT_EQ(to_string(Augmentation{}), "none");
-  for (const char* text :
-       {"shift", "shift=", "shift=x", "shift=2.5", "flip=0.5,", "flop=1", "crop=3x", "shift=1 "}) {
-    EXPECT_EQ(code_of([&] { parse_augmentation(text); }), ErrorCode::bad_problem) << text;
+  for (const char* text : {"shift", "shift=", "shift=x", "shift=2.5", "crop=3x", "shift=1 "}) {
+    EXPECT_EQ(code_of([&] { parse_augmentation(text); }), ErrorCode::invalid_option) << text;
+  }
+  for (const char* text : {"flip=0.5,", "flop=1"}) {
+    EXPECT_EQ(code_of([&] { parse_augmentation(text); }), ErrorCode::unknown_choice) << text;
   }
   try {
     parse_augmentation("shfit=2");

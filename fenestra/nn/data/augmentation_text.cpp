@@ -33,7 +33,7 @@ Number parse_number(std::string_view field, std::string_view text) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::invalid_option,
                 "augmentation: " + std::string(field) + " = \"" + std::string(text) +
                     "\"\n  fix: a number, e.g. " + std::string(field) +
                     (field == "crop" ? "=24x24" : "=2"));
@@ -94,7 +94,7 @@ Augmentation parse_augmentation(std::string_view text) {
       names.push_back(field.name);
     }
     names.emplace_back("crop");
-    throw Error(ErrorCode::bad_problem, unknown_name("augmentation", name, names));
+    throw Error(ErrorCode::unknown_choice, unknown_name("augmentation", name, names));
   });
   return result;
 }

@@ -307,7 +307,7 @@ DatasetPtr as_reconstruction(DatasetPtr dataset) {
 TrainAndTest split(const DatasetPtr& dataset, double held_out, std::uint64_t seed) {
   const Index count = dataset->size();
   if (!(held_out > 0 && held_out < 1)) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "split: held_out = " + std::to_string(held_out) +
                     "\n  fix: a share between 0 and 1, e.g. 0.1");
   }

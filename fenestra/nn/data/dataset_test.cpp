@@ -115,8 +115,8 @@ TEST(Dataset, SplitsIntoTwoPartsByTheSeedAlone) {
   EXPECT_EQ(split(counting(2), 0.01, 0).test->size(), 1);
   EXPECT_EQ(split(counting(2), 0.99, 0).train->size(), 1);
   EXPECT_EQ(code_of([&] { split(counting(1), 0.5, 0); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([&] { split(data, 0, 0); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([&] { split(data, 1, 0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([&] { split(data, 0, 0); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([&] { split(data, 1, 0); }), ErrorCode::invalid_option);
 }
 
 TEST(Dataset, RefusesArraysThatDoNotFit) {

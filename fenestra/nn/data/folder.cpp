@@ -143,7 +143,7 @@ DatasetPtr folder_dataset(const fs::path& folder, Split which, const FolderOptio
     refuse(folder, "there is no such folder", kArrangement);
   }
   if (options.channels != 0 && options.channels != 1 && options.channels != 3) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "folder: channels = " + std::to_string(options.channels) +
                     "\n  fix: 1 for grey, 3 for colours, 0 for those of the first picture");
   }

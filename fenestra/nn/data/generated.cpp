@@ -26,7 +26,7 @@ void check_at_least(const char* dataset, const char* option, Index got, Index le
 }
 void check_noise(const char* dataset, double noise) {
   if (!(noise >= 0 && noise <= 100)) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 std::string(dataset) + ": noise = " + std::to_string(noise) + "\n  fix: 0 to 100");
   }
 }
@@ -283,7 +283,7 @@ DatasetPtr shapes_dataset(const ShapesOptions& options) {
   check_at_least("shapes", "count", options.count, 1, kMostSamples);
   check_at_least("shapes", "size", options.size, 16, kMostExtent);
   if (options.channels != 1 && options.channels != 3) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "shapes: channels = " + std::to_string(options.channels) + "\n  fix: 1 or 3");
   }
   check_noise("shapes", options.noise);

@@ -167,10 +167,10 @@ TEST(Generated, VolumesAreOfTheirKind) {
 TEST(Generated, RefusesSizesThatShowNothing) {
   EXPECT_EQ(code_of([] { shapes_dataset({.count = 0}); }), ErrorCode::invalid_extent);
   EXPECT_EQ(code_of([] { shapes_dataset({.size = 8}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { shapes_dataset({.channels = 2}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { shapes_dataset({.noise = -1}); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { shapes_dataset({.channels = 2}); }), ErrorCode::invalid_option);
+  EXPECT_EQ(code_of([] { shapes_dataset({.noise = -1}); }), ErrorCode::invalid_option);
   EXPECT_EQ(code_of([] { tones_dataset({.length = 8}); }), ErrorCode::invalid_extent);
-  EXPECT_EQ(code_of([] { tones_dataset({.noise = NAN}); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([] { tones_dataset({.noise = NAN}); }), ErrorCode::invalid_option);
   EXPECT_EQ(code_of([] { volumes_dataset({.size = 4000}); }), ErrorCode::invalid_extent);
 }
 

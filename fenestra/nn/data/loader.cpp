@@ -258,7 +258,7 @@ Loader<T>::Loader(DatasetPtr dataset, const LoaderOptions& options)
                     std::to_string(count) + ", or drop_last = false");
   }
   if (options.prefetch < 0) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "loader: prefetch = " + std::to_string(options.prefetch) +
                     "\n  fix: batches to make ahead, 0 for none");
   }

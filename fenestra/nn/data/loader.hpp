@@ -62,7 +62,8 @@ template <class T>
 class FENESTRA_API Loader {
  public:
   /// Throws `invalid_extent` for an empty dataset, a batch below 1, or one that would always be
-  /// dropped; and what the checks of augmentation and preprocessing throw.
+  /// dropped, `invalid_option` for a prefetch below 0; and what the checks of augmentation and
+  /// preprocessing throw.
   explicit Loader(DatasetPtr dataset, const LoaderOptions& options = {});
   ~Loader();
   Loader(Loader&&) noexcept;

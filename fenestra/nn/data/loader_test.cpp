@@ -335,8 +335,8 @@ TEST(Loader, RefusesWhatCannotBe) {
   EXPECT_EQ(made(data, {.batch = -3}), ErrorCode::invalid_extent);
   EXPECT_EQ(made(data, {.batch = 11, .drop_last = true}), ErrorCode::invalid_extent);
   EXPECT_EQ(made(data, {.batch = 11}), ErrorCode::none);
-  EXPECT_EQ(made(data, {.prefetch = -1}), ErrorCode::invalid_extent);
-  EXPECT_EQ(made(data, {.augmentation = {.flip = 2}}), ErrorCode::invalid_extent);
+  EXPECT_EQ(made(data, {.prefetch = -1}), ErrorCode::invalid_option);
+  EXPECT_EQ(made(data, {.augmentation = {.flip = 2}}), ErrorCode::invalid_option);
   EXPECT_EQ(made(data, {.preprocessing = {.mean = {1, 2}}}), ErrorCode::channel_mismatch);
   EXPECT_EQ(made(data, {.preprocessing = {.size = {4}}}), ErrorCode::rank_mismatch);
   Loader<float> loader(data);

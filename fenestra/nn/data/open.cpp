@@ -31,8 +31,9 @@ constexpr std::array<DatasetKind, 9> kKinds = {{
 
 [[noreturn]] void refuse(std::string_view dataset,
                          const std::string& what,
-                         const std::string& fix) {
-  throw Error(ErrorCode::bad_problem, std::string(dataset) + ": " + what + "\n  fix: " + fix);
+                         const std::string& fix,
+                         ErrorCode code = ErrorCode::invalid_option) {
+  throw Error(code, std::string(dataset) + ": " + what + "\n  fix: " + fix);
 }
 
 /// Samples that are generated: enough for a small network.
@@ -54,7 +55,10 @@ Index extent_of(std::string_view dataset, const OpenOptions& options, int axes, 
   }
   for (const Index extent : size) {
     if (extent != size[0] || (size.rank() != 1 && size.rank() != axes)) {
-      refuse(dataset, "size = " + to_string(size), "one extent, for all axes");
+      refuse(dataset,
+             "size = " + to_string(size),
+             "one extent, for all axes",
+             ErrorCode::invalid_extent);
     }
   }
   return size[0];
@@ -64,16 +68,22 @@ Index extent_of(std::string_view dataset, const OpenOptions& options, int axes, 
   std::error_code error;
   const fs::path path(text);
   if (fs::is_directory(path, error)) {
-    refuse(text, "this is a folder, not a dataset", "folder:" + std::string(text));
+    refuse(text,
+           "this is a folder, not a dataset",
+           "folder:" + std::string(text),
+           ErrorCode::unknown_choice);
   }
   if (fs::is_regular_file(path, error) && path.extension() == ".npz") {
-    refuse(text, "this is a file, not a dataset", "npz:" + std::string(text));
+    refuse(text,
+           "this is a file, not a dataset",
+           "npz:" + std::string(text),
+           ErrorCode::unknown_choice);
   }
   std::vector<std::string_view> names;
   for (const DatasetKind& kind : kKinds) {
     names.push_back(kind.name);
   }
-  throw Error(ErrorCode::bad_problem, unknown_name("dataset", name, names));
+  throw Error(ErrorCode::unknown_choice, unknown_name("dataset", name, names));
 }
 
 }  // namespace

@@ -28,9 +28,10 @@ struct DatasetKind {
 };
 FENESTRA_API std::span<const DatasetKind> dataset_kinds();
 
-/// Opens "name" or "name:argument". Throws `bad_problem` for a name that nothing has, with the
-/// nearest one, and for arguments and options that the dataset does not take; otherwise what
-/// sources.hpp and generated.hpp say.
+/// Opens "name" or "name:argument". Throws `unknown_choice` for a name that nothing has, with the
+/// nearest one, `invalid_option` for arguments and options that the dataset does not take,
+/// `invalid_extent` for a size that it cannot have; otherwise what sources.hpp and generated.hpp
+/// say.
 FENESTRA_API DatasetPtr open_dataset(std::string_view text, const OpenOptions& options = {});
 
 /// What to type to have the files of a dataset; empty where it needs none.

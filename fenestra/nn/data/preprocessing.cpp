@@ -124,7 +124,7 @@ void check_fits(const Preprocessing& preprocessing, Index channels) {
     }
     for (const double number : numbers) {
       if (!std::isfinite(number) || (name[0] == 's' && number == 0)) {
-        throw Error(ErrorCode::invalid_extent,
+        throw Error(ErrorCode::invalid_option,
                     std::string("preprocessing: ") + name + " = " + std::to_string(number) +
                         "\n  fix: finite numbers, no scale 0");
       }
@@ -174,7 +174,7 @@ template Tensor<double> preprocess<double>(const Preprocessing&, const Tensor<fl
 Preprocessing normalisation_of(const Dataset& dataset, Index most) {
   const Index count = dataset.size();
   if (count < 1 || most < 1) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(count < 1 ? ErrorCode::invalid_extent : ErrorCode::invalid_option,
                 "normalisation: " + std::to_string(std::min(count, most)) + " samples of " +
                     dataset.info().name + "\n  fix: at least one");
   }

@@ -21,7 +21,8 @@ struct Preprocessing {
   friend bool operator==(const Preprocessing&, const Preprocessing&) = default;
 };
 
-/// Throws `invalid_extent` or `channel_mismatch` unless it fits samples of `channels` channels.
+/// Throws `invalid_extent`, `channel_mismatch` or, for a mean or a scale, `invalid_option` unless
+/// it fits samples of `channels` channels.
 FENESTRA_API void check_fits(const Preprocessing& preprocessing, Index channels);
 
 /// Resizes and normalises (channels, spatial...). T is float or double.

@@ -109,7 +109,7 @@ TEST(Preprocessing, StatisticsAreThoseOfAllValues) {
     EXPECT_NE(std::string(error.what()).find("sample 3 of"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("channel 1"), std::string::npos) << error.what();
   }
-  EXPECT_EQ(code_of([&] { normalisation_of(*data, 0); }), ErrorCode::invalid_extent);
+  EXPECT_EQ(code_of([&] { normalisation_of(*data, 0); }), ErrorCode::invalid_option);
 }
 
 TEST(Preprocessing, ComesBackFromJsonToTheLastBit) {
@@ -155,7 +155,7 @@ TEST(Preprocessing, RefusesWhatDoesNotFit) {
   EXPECT_EQ(code_of([&] {
               preprocess<float>({.scale = {1, 0, 1}}, x);
             }),
-            ErrorCode::invalid_extent);
+            ErrorCode::invalid_option);
   EXPECT_EQ(code_of([&] { preprocess<float>({.size = {8}}, x); }), ErrorCode::rank_mismatch);
   EXPECT_EQ(code_of([&] { preprocess<float>({.size = {8, 0}}, x); }), ErrorCode::invalid_extent);
   EXPECT_EQ(code_of([&] {

@@ -245,7 +245,7 @@ TEST_F(Sources, BadFoldersAreRefusedWithTheirPath) {
       {"pets: sample 1 (dog/1.png)", path("pets/dog/1.png").string()});
   expect_error([&] { both({.size = {4}}); }, ErrorCode::invalid_extent, {"(height, width)"});
   expect_error([&] { both({.size = {4, 0}}); }, ErrorCode::invalid_extent, {"(height, width)"});
-  expect_error([&] { both({.channels = 2}); }, ErrorCode::invalid_extent, {"channels = 2"});
+  expect_error([&] { both({.channels = 2}); }, ErrorCode::invalid_option, {"channels = 2"});
 }
 
 // --- arrays --------------------------------------------------------------------------------------
@@ -354,28 +354,29 @@ TEST_F(Sources, GeneratedDataHasPartsThatShareNothing) {
 
 TEST_F(Sources, UnknownNamesGetTheNearestAndKnownOnesWhatTheyTake) {
   expect_error(
-      [] { open_dataset("digts"); }, ErrorCode::bad_problem, {"did you mean digits?", "tones"});
-  expect_error([] { open_dataset(""); }, ErrorCode::bad_problem, {"one of digits, mnist"});
-  expect_error([] { open_dataset("folder"); }, ErrorCode::bad_problem, {"folder:PATH"});
-  expect_error([] { open_dataset("npz:"); }, ErrorCode::bad_problem, {"npz:FILE"});
-  expect_error([] { open_dataset("shapes:x"); }, ErrorCode::bad_problem, {"\"x\" after the colon"});
-  expect_error([&] { open_dataset(path("").string()); }, ErrorCode::bad_problem, {"folder:"});
+      [] { open_dataset("digts"); }, ErrorCode::unknown_choice, {"did you mean digits?", "tones"});
+  expect_error([] { open_dataset(""); }, ErrorCode::unknown_choice, {"one of digits, mnist"});
+  expect_error([] { open_dataset("folder"); }, ErrorCode::invalid_option, {"folder:PATH"});
+  expect_error([] { open_dataset("npz:"); }, ErrorCode::invalid_option, {"npz:FILE"});
+  expect_error(
+      [] { open_dataset("shapes:x"); }, ErrorCode::invalid_option, {"\"x\" after the colon"});
+  expect_error([&] { open_dataset(path("").string()); }, ErrorCode::unknown_choice, {"folder:"});
   write("a.npz", "");
-  expect_error([&] { open_dataset(path("a.npz").string()); }, ErrorCode::bad_problem, {"npz:"});
+  expect_error([&] { open_dataset(path("a.npz").string()); }, ErrorCode::unknown_choice, {"npz:"});
   expect_error(
       [] {
         open_dataset("digits", {.size = {4, 4}});
       },
-      ErrorCode::bad_problem,
+      ErrorCode::invalid_option,
       {"(4, 4)"});
   expect_error(
-      [] { open_dataset("digits", {.channels = 3}); }, ErrorCode::bad_problem, {"channels"});
-  expect_error([] { open_dataset("digits", {.count = 3}); }, ErrorCode::bad_problem, {"count"});
+      [] { open_dataset("digits", {.channels = 3}); }, ErrorCode::invalid_option, {"channels"});
+  expect_error([] { open_dataset("digits", {.count = 3}); }, ErrorCode::invalid_option, {"count"});
   expect_error(
       [] {
         open_dataset("shapes", {.size = {32, 16}});
       },
-      ErrorCode::bad_problem,
+      ErrorCode::invalid_extent,
       {"(32, 16)"});
   expect_error([] { open_dataset("tones", {.count = -3}); }, ErrorCode::invalid_extent, {"-3"});
   for (const DatasetKind& kind : dataset_kinds()) {

@@ -81,7 +81,7 @@ BasicSequential<T>& BasicSequential<T>::add(std::string name, Layer<T> layer) {
     is_new = is_new && known != name;
   }
   if (!is_new) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "layer \"sequential\": name \"" + name +
                     "\"\n  fix: a name without a dot that no other layer of it has");
   }
@@ -202,7 +202,7 @@ BasicResidual<T> BasicResidual<T>::build(const Description& description) {
 template <class T>
 BasicBranches<T>::BasicBranches(std::vector<Layer<T>> branches) : branches_(std::move(branches)) {
   if (branches_.empty()) {
-    throw Error(ErrorCode::invalid_extent, "layer \"branches\": no branch\n  fix: at least one");
+    throw Error(ErrorCode::invalid_option, "layer \"branches\": no branch\n  fix: at least one");
   }
 }
 

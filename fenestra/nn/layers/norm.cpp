@@ -33,15 +33,21 @@ void list_fields(const LayerNormSettings&, A&& a) {
 
 namespace {
 
-[[noreturn]] void refuse(std::string_view kind, const std::string& got, const std::string& fix) {
+[[noreturn]] void refuse(std::string_view kind,
+                         ErrorCode code,
+                         const std::string& got,
+                         const std::string& fix) {
   throw Error(std::string(kind),
-              {.code = ErrorCode::invalid_extent},
+              {.code = code},
               "layer \"" + std::string(kind) + "\": " + got + "\n  fix: " + fix);
 }
 
-void require_count(std::string_view kind, std::string_view what, Index count) {
+void require_count(std::string_view kind,
+                   std::string_view what,
+                   Index count,
+                   ErrorCode code = ErrorCode::invalid_extent) {
   if (count < 1) {
-    refuse(kind, std::string(what) + " = " + std::to_string(count), "at least 1");
+    refuse(kind, code, std::string(what) + " = " + std::to_string(count), "at least 1");
   }
 }
 
@@ -62,7 +68,10 @@ BasicBatchNorm<T>::BasicBatchNorm(Index channels, const BatchNormSettings& setti
     : channels_(channels), settings_(settings) {
   require_count(kind, "channels", channels);
   if (!(settings.momentum >= 0 && settings.momentum <= 1)) {
-    refuse(kind, "momentum = " + std::to_string(settings.momentum), "from 0 to 1");
+    refuse(kind,
+           ErrorCode::invalid_option,
+           "momentum = " + std::to_string(settings.momentum),
+           "from 0 to 1");
   }
   const Shape shape{channels};
   weight = affine_parameter<T>(settings.affine, shape, 1);
@@ -142,9 +151,10 @@ template <class T>
 BasicGroupNorm<T>::BasicGroupNorm(Index groups, Index channels, const NormSettings& settings)
     : groups_(groups), channels_(channels), settings_(settings) {
   require_count(kind, "channels", channels);
-  require_count(kind, "groups", groups);
+  require_count(kind, "groups", groups, ErrorCode::invalid_groups);
   if (channels % groups != 0) {
     refuse(kind,
+           ErrorCode::channels_not_divisible,
            "groups = " + std::to_string(groups) + ", channels = " + std::to_string(channels),
            "groups that divide the channels");
   }
@@ -230,6 +240,7 @@ BasicLayerNorm<T>::BasicLayerNorm(const Shape& shape, const LayerNormSettings& s
   if (shape.rank() == 0 || shape.elements().value_or(0) < 1 ||
       (settings.channels && shape.rank() != 1)) {
     refuse(kind,
+           ErrorCode::invalid_extent,
            "shape = " + to_string(shape),
            settings.channels ? "the number of channels" : "the extents of the last axes");
   }

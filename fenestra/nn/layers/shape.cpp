@@ -70,7 +70,7 @@ BasicUpsample<T>::BasicUpsample(const UpsampleSettings& settings) : settings_(se
   for (int axis = 0; axis < std::max(1, settings.factor.count); ++axis) {
     if (settings.factor[axis] < 1) {
       throw Error(std::string(kind),
-                  {.code = ErrorCode::invalid_extent, .got = settings.factor[axis], .needed = 1},
+                  {.code = ErrorCode::invalid_option, .got = settings.factor[axis], .needed = 1},
                   "layer \"upsample\": factor = " + std::to_string(settings.factor[axis]) +
                       "\n  fix: at least 1");
     }
@@ -129,7 +129,7 @@ BasicDropout<T>::BasicDropout(double drop, const DropoutSettings& settings)
     : drop_(drop), settings_(settings) {
   if (!(drop >= 0 && drop < 1)) {
     throw Error(std::string(kind),
-                {.code = ErrorCode::invalid_extent},
+                {.code = ErrorCode::invalid_option},
                 "layer \"dropout\": drop = " + std::to_string(drop) + "\n  fix: 0 <= drop < 1");
   }
 }

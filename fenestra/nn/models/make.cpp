@@ -51,7 +51,7 @@ template <class T>
 Layer<T> make_model(std::string_view name, const ModelOptions& options) {
   const std::string& known = model_entry(name).name;
   if (!(options.width > 0 && options.width <= 64) || options.classes < 0 || options.channels < 0) {
-    throw Error(ErrorCode::invalid_extent,
+    throw Error(ErrorCode::invalid_option,
                 "model \"" + known + "\": width = " + std::to_string(options.width) +
                     ", classes = " + std::to_string(options.classes) +
                     ", channels = " + std::to_string(options.channels) +
