@@ -14,7 +14,7 @@ namespace {
 
 void require_channels(int channels) {
   if (channels < 1 || channels > 4) {
-    throw Error(ErrorCode::channel_mismatch,
+    throw Error(ErrorCode::unsupported,
                 "image: got " + std::to_string(channels) +
                     " channels, needed 1 to 4\n  fix: 1 for grey, 3 for colours");
   }

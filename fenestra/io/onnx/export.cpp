@@ -104,7 +104,7 @@ class Exporter {
                                   const std::string& kind,
                                   const std::string& why,
                                   const std::string& fix) {
-    throw Error(ErrorCode::unknown_model,
+    throw Error(ErrorCode::unsupported,
                 "onnx: layer " + (name.empty() ? kind : name + " (" + kind + ")") +
                     " cannot be written: " + why + "\n  fix: " + fix);
   }

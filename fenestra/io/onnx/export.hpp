@@ -28,7 +28,7 @@ FENESTRA_API std::string exported(const nn::Description& description,
 }  // namespace detail
 
 /// The bytes of the file. `sample` is (channels, spatial...); the batch stays open. Throws
-/// `unknown_model` for a layer that ONNX has nothing for, or a class of the program.
+/// `unsupported` for a layer that ONNX has nothing for, `unknown_model` for a class of the program.
 template <class Model>
 std::string exported(const Model& model, const Shape& sample, const nn::ModelInfo& info = {}) {
   Shape batch{1};

@@ -82,10 +82,10 @@ TEST_F(OnnxExport, WhatOnnxHasNothingForIsRefused) {
     }
     return ErrorCode::none;
   };
-  EXPECT_EQ(code(R"({"layer":"smooth_max_pool","kernel":2})"), ErrorCode::unknown_model);
-  EXPECT_EQ(code(R"({"layer":"adaptive_avg_pool","output_size":5})"), ErrorCode::unknown_model);
+  EXPECT_EQ(code(R"({"layer":"smooth_max_pool","kernel":2})"), ErrorCode::unsupported);
+  EXPECT_EQ(code(R"({"layer":"adaptive_avg_pool","output_size":5})"), ErrorCode::unsupported);
   EXPECT_EQ(code(R"({"layer":"avg_pool","kernel":2,"divisor_override":3})"),
-            ErrorCode::unknown_model);
+            ErrorCode::unsupported);
 }
 
 /// A small classifier of 6x6 pictures, exported.

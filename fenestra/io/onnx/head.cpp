@@ -125,7 +125,7 @@ struct FoundHead {
 FoundHead locate_head(const Model& model) {
   const Graph& graph = model.graph;
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorCode::unknown_model,
+    throw Error(ErrorCode::unsupported,
                 model.file_name() + ": no last layer of classes was found: " + why +
                     "\n  fix: cut the network at a value, and a new head is put there");
   };
@@ -228,7 +228,7 @@ Model with_classes(const Model& model, Index classes, std::uint64_t seed) {
     add_uses(node, uses);
     const bool is_copy = is_identity(node) && copies.contains(node.outputs[0]);
     if (i != found.node && !is_copy && uses.contains(head.weight)) {
-      throw Error(ErrorCode::unknown_model,
+      throw Error(ErrorCode::unsupported,
                   model.file_name() + ": the weights " + io::shown(head.weight) +
                       " of the last layer are used by node " + label(graph, i) +
                       " too\n  fix: cut the network at a value before it");
@@ -304,7 +304,7 @@ Model with_head_at(const Model& model,
         last += (last.empty() ? "" : ", ") + output;
       }
     }
-    throw Error(ErrorCode::unknown_model,
+    throw Error(ErrorCode::unknown_choice,
                 model.file_name() + ": no node makes a value called " + io::shown(value) +
                     "\n  fix: one of its values, from the last on " + last);
   }

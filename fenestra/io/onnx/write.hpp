@@ -45,7 +45,7 @@ struct Head {
   int class_axis = 0;  ///< of the weight
   Index classes = 0;
 };
-/// Throws `unknown_model` where the model ends with something else, and says with what.
+/// Throws `unsupported` where the model ends with something else, and says with what.
 FENESTRA_API Head find_head(const Model& model);
 
 /// The value that the first output is made of by a closing Softmax, which losses bring themselves;
@@ -57,6 +57,7 @@ FENESTRA_API std::string scores_value(const Model& model);
 FENESTRA_API Model with_classes(const Model& model, Index classes, std::uint64_t seed = 0);
 /// The model up to `value`, whose shape for one sample is given (batch first), and a new head after
 /// it: the mean over space, where there is any, and a linear layer, "head.weight" and "head.bias".
+/// Throws `unknown_choice` where no node makes the value.
 FENESTRA_API Model with_head_at(const Model& model,
                                 std::string_view value,
                                 const Shape& shape,

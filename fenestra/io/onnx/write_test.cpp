@@ -242,7 +242,7 @@ TEST_F(OnnxWrite, AHeadAfterAValueReplacesWhatFollows) {
     with_head_at(parse(classifier()), "no", Shape{1, 4}, 7);
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::unknown_model);
+    EXPECT_EQ(error.code(), ErrorCode::unknown_choice);
   }
 }
 
@@ -251,7 +251,7 @@ TEST_F(OnnxWrite, WhatHasNoHeadSaysWhy) {
     try {
       find_head(parse(model(graph)));
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::unknown_model);
+      EXPECT_EQ(error.code(), ErrorCode::unsupported);
       return std::string(error.what());
     }
     return std::string();
