@@ -233,7 +233,7 @@ void require_fit(const Network<T>& network, const nn::Dataset& data) {
     nn::summary(network.model, batch_of_one(data.sample_shape()));
   }
   if (data.task() != network.task) {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::unsupported,
                 data.info().name + " is for " + std::string(nn::task_name(data.task())) + "; " +
                     network.name + " does " + std::string(nn::task_name(network.task)) +
                     "\n  fix: data for " + std::string(nn::task_name(network.task)));

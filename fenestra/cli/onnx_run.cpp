@@ -41,7 +41,7 @@ Tensor<float> picture(const fs::path& path,
   const std::size_t first = options.channels_last ? 1 : 2;
   const Index channels = declared(info, channel_axis).value_or(3);
   if (channels != 1 && channels != 3 && channels != 4) {
-    throw Error(ErrorCode::channel_mismatch,
+    throw Error(ErrorCode::unsupported,
                 path.string() + ": a picture for the input " + info.name + " with " +
                     std::to_string(channels) + " channels\n  fix: an .npy file" +
                     (options.channels_last ? "" : ", or --layout nhwc"));

@@ -115,7 +115,7 @@ void require_task(const nn::ModelEntry& model, const nn::Dataset& data) {
         others += (others.empty() ? "" : ", ") + entry.name;
       }
     }
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::unsupported,
                 model.name + " does " + std::string(nn::task_name(task)) + "; " + data.info().name +
                     " is for " + std::string(nn::task_name(data.task())) +
                     "\n  fix: " + (others.empty() ? "other data" : "another model: " + others));

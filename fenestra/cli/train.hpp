@@ -82,7 +82,7 @@ TrainSettings settings_for(const TrainOptions& options,
                            const nn::Dataset& data);
 
 /// The settings of the run that is resumed, with what the command line may change. Throws
-/// `bad_problem` where it says something else than the run did.
+/// `invalid_option` where it says something else than the run did.
 TrainSettings resumed_settings(const TrainOptions& options,
                                TrainSettings stored,
                                const std::string& file);

@@ -90,7 +90,7 @@ void require_loss(const TrainingPlan& plan) {
       others += (others.empty() ? "" : ", ") + name;
     }
   }
-  throw Error(ErrorCode::bad_problem,
+  throw Error(ErrorCode::unsupported,
               "--loss \"" + plan.trainer.loss + "\" compares with " +
                   (by_labels ? "numbers; " : "labels; ") + plan.data + " has " +
                   (by_labels ? "labels" : "numbers") + "\n  fix: one of " + others);
@@ -151,7 +151,7 @@ void refuse_change(const std::string& option,
                    const std::string& said,
                    const std::string& stored,
                    const fs::path& checkpoint) {
-  throw Error(ErrorCode::bad_problem,
+  throw Error(ErrorCode::invalid_option,
               option + " " + said + ": the run in " + checkpoint.string() + " has " + stored +
                   "\n  fix: leave it as it was, or start another run elsewhere (--output)");
 }
@@ -238,7 +238,7 @@ bool TrainingRun::fit() {
   }
   watch_->end();
   if (result_.end == nn::FitEnd::diverged) {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::diverged,
                 "the loss is not a finite number any more, in step " +
                     std::to_string(trainer_.steps()) + "\n  fix: a smaller " + plan_.rate_option +
                     ", or --clip 1; the last checkpoint is " + plan_.files.checkpoint.string());

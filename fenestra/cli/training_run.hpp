@@ -43,7 +43,7 @@ void require_new_run(const RunFiles& files, bool resume, bool force);
 /// What the checkpoint says of the run that wrote it. `command` is "train", for the message.
 std::string stored_settings(const RunFiles& files, std::string_view command);
 
-/// Throws `bad_problem`: a run that is resumed was told otherwise.
+/// Throws `invalid_option`: a run that is resumed was told otherwise.
 [[noreturn]] void refuse_change(const std::string& option,
                                 const std::string& said,
                                 const std::string& stored,
@@ -93,7 +93,7 @@ class TrainingRun {
   }
 
   /// False where it was interrupted: the checkpoint is written, and what to type was said. Throws
-  /// `bad_problem` where the loss is no number any more.
+  /// `diverged` where the loss is no number any more.
   bool fit();
   /// `fit` on the other ranks: without a word, and how it ended.
   ExitCode follow();

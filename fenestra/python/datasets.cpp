@@ -20,7 +20,7 @@ namespace {
 
 nn::Split split_of(const std::string& name) {
   if (name != "train" && name != "test") {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::unknown_choice,
                 "open_dataset: split = '" + name + "'\n  fix: 'train' or 'test'");
   }
   return name == "test" ? nn::Split::test : nn::Split::train;

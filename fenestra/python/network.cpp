@@ -35,7 +35,7 @@ std::unique_ptr<nn::Pass<T>> own_pass(const std::optional<Key>& key) {
   if (key) {
     pass->set_mask_source([key = *key](const nn::MaskRequest& request) {
       if (is_tracing()) {
-        throw Error(ErrorCode::bad_problem,
+        throw Error(ErrorCode::unsupported,
                     "dropout: in a compiled function every call would have the same mask\n  fix: "
                     "nn.Trainer, whose compiled steps draw new ones, or an inference pass");
       }
@@ -116,7 +116,7 @@ AnyLayer made_by_hand(const Make& make) {
     return make();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::bad_file) {
-      throw Error(ErrorCode::bad_problem, error.what());
+      throw Error(ErrorCode::invalid_option, error.what());
     }
     throw;
   }

@@ -129,7 +129,7 @@ class AnyPass {
       pass = double_;
     }
     if (pass == nullptr) {
-      throw Error(ErrorCode::foreign_variable,
+      throw Error(ErrorCode::wrong_context,
                   "pass: it is over, or of another dtype\n  fix: use it inside the call that gave "
                   "it, or make one: nn.Pass.training(key)");
     }

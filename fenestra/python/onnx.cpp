@@ -51,7 +51,7 @@ auto with_network(const AnyLayer& layer, const F& f) {
   return layer.read([&]<class T>(const nn::Layer<T>& held) {
     const auto* network = held.template as<onnx::Network<T>>();
     if (network == nullptr) {
-      throw Error(ErrorCode::bad_problem, "onnx: the layer is none of a file\n  fix: onnx.load");
+      throw Error(ErrorCode::unsupported, "onnx: the layer is none of a file\n  fix: onnx.load");
     }
     return f(*network);
   });

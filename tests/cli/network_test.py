@@ -266,9 +266,9 @@ class Trained(NetworkTest):
             file.write("this is no picture")
         os.makedirs(self.path("empty"), exist_ok=True)
         for arguments, code, words in [
-            (["eval", self.model, "--data", "digit"], "bad-problem", ["did you mean digits?"]),
+            (["eval", self.model, "--data", "digit"], "unknown-choice", ["did you mean digits?"]),
             (["eval", self.model, "--data", "tones"], "rank-mismatch", ["signals", "pictures"]),
-            (["eval", self.model, "--data", "shapes"], "bad-problem", ["segmentation"]),
+            (["eval", self.model, "--data", "shapes"], "unsupported", ["segmentation"]),
             (["eval", self.model, "--data", "npy:three"], "shape-mismatch", ["3 class", "10"]),
             (["eval", "nowhere.safetensors", "--data", "digits"], "bad-file", ["nowhere"]),
             (["eval", "text.png", "--data", "digits"], "bad-file", ["text.png"]),
@@ -291,7 +291,7 @@ class Trained(NetworkTest):
 
     def test_errors_are_json_too(self):
         error = self.read_json("eval", self.model, "--data", "digit", code=BAD_INPUT)["error"]
-        self.assertEqual(error["code"], "bad-problem")
+        self.assertEqual(error["code"], "unknown-choice")
 
 
 class Training(NetworkTest):
@@ -299,19 +299,19 @@ class Training(NetworkTest):
         before = os.listdir(self.folder)
         for arguments, code, words in [
             (["lenett", "--data", "digits"], "unknown-model", ["did you mean lenet?"]),
-            (["lenet", "--data", "digitz"], "bad-problem", ["did you mean digits?"]),
+            (["lenet", "--data", "digitz"], "unknown-choice", ["did you mean digits?"]),
             (["lenet", "--data", "tones"], "rank-mismatch", ["dilated_1d"]),
-            (["lenet", "--data", "shapes"], "bad-problem", ["unet"]),
-            (["unet", "--data", "digits"], "bad-problem", ["lenet"]),
+            (["lenet", "--data", "shapes"], "unsupported", ["unet"]),
+            (["unet", "--data", "digits"], "unsupported", ["lenet"]),
             (["lenet", "--data", "folder:nowhere"], "bad-file", ["nowhere"]),
-            (["lenet", "--data", "digits", "--optimiser", "adan"], "bad-problem", ["adam"]),
-            (["lenet", "--data", "digits", "--schedule", "cosin"], "bad-problem", ["cosine"]),
-            (["lenet", "--data", "digits", "--augmentation", "shfit=1"], "bad-problem", ["shift"]),
-            (["lenet", "--data", "digits", "--optimiser", "adam rat=1"], "bad-problem", ["did you mean rate?"]),
-            (["lenet", "--data", "digits", "--schedule", "cosine warm=1"], "bad-problem", ["did you mean warmup?"]),
-            (["lenet", "--data", "digits", "--augmentation", "flip=2"], "invalid-extent", ["flip = 2\n"]),
-            (["lenet", "--data", "digits", "--loss", "mse"], "bad-problem", ["mse", "labels", "cross-entropy, dice, focal"]),
-            (["autoencoder", "--data", "digits", "--loss", "cross-entropy"], "bad-problem", ["numbers", "mse"]),
+            (["lenet", "--data", "digits", "--optimiser", "adan"], "unknown-choice", ["adam"]),
+            (["lenet", "--data", "digits", "--schedule", "cosin"], "unknown-choice", ["cosine"]),
+            (["lenet", "--data", "digits", "--augmentation", "shfit=1"], "unknown-choice", ["shift"]),
+            (["lenet", "--data", "digits", "--optimiser", "adam rat=1"], "unknown-choice", ["did you mean rate?"]),
+            (["lenet", "--data", "digits", "--schedule", "cosine warm=1"], "unknown-choice", ["did you mean warmup?"]),
+            (["lenet", "--data", "digits", "--augmentation", "flip=2"], "invalid-option", ["flip = 2\n"]),
+            (["lenet", "--data", "digits", "--loss", "mse"], "unsupported", ["mse", "labels", "cross-entropy, dice, focal"]),
+            (["autoencoder", "--data", "digits", "--loss", "cross-entropy"], "unsupported", ["numbers", "mse"]),
             (["lenet", "--data", "digits", "--size", "8x8"], None, ["conv2"]),
             (["lenet", "--data", "digits", "--resume"], "bad-file", ["--resume"]),
         ]:
