@@ -113,7 +113,7 @@ std::string Case::with_batch(Index batch) const {
 std::vector<Case> read_cases(const std::string& file) {
   std::ifstream in(file);
   if (!in) {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::bad_file,
                 "bench: no file " + file + "\n  fix: run from the root, or --cases FILE");
   }
   std::vector<Case> cases;
@@ -126,7 +126,7 @@ std::vector<Case> read_cases(const std::string& file) {
       field = trimmed(field);
     }
     if (fields.size() != 5) {
-      throw Error(ErrorCode::bad_problem,
+      throw Error(ErrorCode::bad_file,
                   "bench: " + file + ": expected name | operator | directions | tags | problem, " +
                       "found \"" + line + "\"");
     }

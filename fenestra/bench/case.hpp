@@ -30,7 +30,7 @@ struct Case {
   std::string with_batch(Index batch) const;
 };
 
-/// Lines that stand for several cases (`both`, `grows:`) come as those. Throws `bad_problem` with
+/// Lines that stand for several cases (`both`, `grows:`) come as those. Throws `bad_file` with
 /// the line that does not parse.
 std::vector<Case> read_cases(const std::string& file);
 

@@ -171,7 +171,7 @@ Record record_from_json(const Json& json) {
     }
     return record;
   } catch (const std::exception& error) {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::bad_file,
                 std::string("bench: not a record: ") + error.what() +
                     "\n  fix: a file that `fenestra_bench --json` wrote");
   }

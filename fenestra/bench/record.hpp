@@ -57,7 +57,7 @@ struct Record {
 
 /// With what the bars say, which is not read back.
 nlohmann::json to_json(const Record& record);
-/// Throws `bad_problem` with what is wrong.
+/// Throws `bad_file` with what is wrong.
 Record record_from_json(const nlohmann::json& json);
 
 }  // namespace fenestra::bench

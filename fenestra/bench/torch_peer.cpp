@@ -93,7 +93,7 @@ nlohmann::json TorchPeer::answer(const nlohmann::json& request) {
   std::fflush(to_);
   auto answer = nlohmann::json::parse(read_line(), nullptr, false);
   if (!answer.is_object()) {
-    throw Error(ErrorCode::bad_problem,
+    throw Error(ErrorCode::bad_environment,
                 "bench: torch_peer.py gave no answer to " + request.dump() +
                     "\n  fix: see its message above, or run with --no-torch");
   }

@@ -28,7 +28,7 @@ std::vector<NetworkLayer> read_layers() {
     const std::size_t second = line.find('|', first + 1);
     if (second == std::string::npos) {
       if (!trimmed(line).empty()) {
-        throw Error(ErrorCode::bad_problem,
+        throw Error(ErrorCode::bad_file,
                     "networks.txt: \"" + line + "\" is not a layer" +
                         "\n  fix: operator | problem | network and layer");
       }
