@@ -2,10 +2,13 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/spec/options.hpp>
 #include <fenestra/spec/window.hpp>
 #include <fenestra/tensor/shape.hpp>
 
 #include <cstdint>
+#include <string_view>
+#include <type_traits>
 
 namespace fenestra {
 
@@ -35,6 +38,22 @@ class Random {
  private:
   std::uint64_t state_;
 };
+
+/// Options whose flags and words are drawn, each value equally often. The layout belongs to x, and
+/// numbers must fit shapes and each other: operators draw those.
+template <class O>
+O random_choices(Random& random) {
+  O options{};
+  O::fields([&]<class V>(std::string_view, V O::*member, const FieldInfo&) {
+    if constexpr (std::is_same_v<V, bool>) {
+      options.*member = random.chance(2);
+    } else if constexpr (std::is_enum_v<V> && !std::is_same_v<V, Layout>) {
+      const auto last = static_cast<Index>(enum_names<V>.size()) - 1;
+      options.*member = static_cast<V>(random.between(0, last));
+    }
+  });
+  return options;
+}
 
 /// How far random problems go.
 enum class Reach {

@@ -85,7 +85,7 @@ struct Loss : EngineOperator<Loss> {
   static Geometry random(Random& random) {
     Geometry g;
     g.f = static_cast<LossFunction>(random.between(0, 2));
-    g.options.reduction = static_cast<Reduction>(random.between(0, 2));
+    g.options = random_choices<Options>(random);
     const bool may_be_empty =
         g.f != LossFunction::cross_entropy && g.options.reduction != Reduction::mean;
     g.x = random_shape(random, g.f == LossFunction::cross_entropy ? 1 : 0, 4, may_be_empty ? 0 : 1);

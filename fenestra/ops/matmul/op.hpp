@@ -96,7 +96,7 @@ struct Matmul : EngineOperator<Matmul> {
     const Shape batch = random_shape(random, 0, 2);
     g.a = random.chance(2) ? batch : random_broadcastable(random, batch);
     g.b = random.chance(2) ? batch : random_broadcastable(random, batch);
-    g.options = {random.chance(2), random.chance(2)};
+    g.options = random_choices<Options>(random);
     const Index rows = extent(4), columns = extent(4);
     g.a.push_back(g.options.transpose_a ? depth : rows);
     g.a.push_back(g.options.transpose_a ? rows : depth);

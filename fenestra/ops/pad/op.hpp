@@ -93,8 +93,7 @@ struct Pad : EngineOperator<Pad> {
   static Geometry random(Random& random) {
     Geometry g;
     g.f = random.chance(2) ? PadFunction::adjoint : PadFunction::pad;
-    PadOptions options;
-    options.mode = static_cast<PadMode>(random.between(0, 4));
+    auto options = random_choices<Options>(random);
     options.value = static_cast<double>(random.between(-4, 4)) / 2;
     const int rank = random.chance(15) ? 0 : random_rank(random);
     Shape x;

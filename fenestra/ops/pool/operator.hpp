@@ -100,7 +100,7 @@ template <class Options>
 Shape random_pool(Random& random, Options& options, Reach reach = Reach::exact) {
   const int rank = random_rank(random);
   RandomWindows windows(random, rank, reach);
-  options.ceil_mode = random.chance(3);
+  options = random_choices<Options>(random);
   if (options.ceil_mode && random.chance(2)) {
     // Up to a stride less: windows hang over, a first one included.
     for (int axis = 0; axis < rank; ++axis) {

@@ -74,12 +74,12 @@ struct Reduce : EngineOperator<Reduce> {
     Geometry g;
     g.f = static_cast<ReduceFunction>(random.between(0, 3));
     g.x = random_shape(random, 0, 4, g.f == ReduceFunction::sum ? 0 : 1, reach);
+    g.options = random_choices<Options>(random);
     for (int axis = 0; axis < g.x.rank(); ++axis) {
       if (random.chance(2)) {
         g.options.axes.push_back(random.chance(3) ? axis - g.x.rank() : axis);
       }
     }
-    g.options.keep = random.chance(2);
     return g;
   }
 

@@ -71,9 +71,8 @@ struct Resize : EngineOperator<Resize> {
     Geometry g;
     g.f = random.chance(2) ? ResizeFunction::adjoint : ResizeFunction::resize;
     const int rank = random_rank(random);
-    ResizeOptions options;
-    options.mode = random.chance(3) ? ResizeMode::nearest : ResizeMode::bilinear;
-    options.align_corners = options.mode == ResizeMode::bilinear && random.chance(3);
+    auto options = random_choices<Options>(random);
+    options.align_corners = options.align_corners && options.mode == ResizeMode::bilinear;
     Shape spatial;
     const bool by_scale = random.chance(3);
     for (int axis = 0; axis < rank; ++axis) {

@@ -87,7 +87,6 @@ struct AvgPool : MeanOverWindows {
   static Geometry random(Random& random, Reach reach = Reach::exact) {
     AvgPoolOptions options;
     const Shape x = random_pool(random, options, reach);
-    options.count_include_pad = random.chance(2);
     if (random.chance(4)) {
       options.divisor_override = random.chance(2) ? random.between(1, 5) : random.between(-5, -1);
     }

@@ -76,7 +76,6 @@ struct MaxPool : MaxOverWindows {
   static Geometry random(Random& random, Reach reach = Reach::exact) {
     MaxPoolOptions options;
     const Shape x = random_pool(random, options, reach);
-    options.pad_cells = random.chance(3) ? PadCells::zero : PadCells::ignore;
     return max_pool_geometry(x, options);
   }
 };

@@ -67,8 +67,6 @@ struct SmoothMaxPool : ReducedOperator<SmoothMaxReduction> {
   static Geometry random(Random& random, Reach reach = Reach::exact) {
     SmoothMaxPoolOptions options;
     const Shape x = random_pool(random, options, reach);
-    options.pad_cells = random.chance(3) ? PadCells::zero : PadCells::ignore;
-    options.normalised = random.chance(2);
     options.beta =
         static_cast<double>(random.chance(3) ? random.between(-8, -1) : random.between(1, 8)) / 2;
     // Now and then by powers of ten. Without normalisation the derivative by beta has the size of
