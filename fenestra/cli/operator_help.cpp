@@ -34,8 +34,6 @@ constexpr OwnField kFields[] = {
     {"b", "shape of the second operand"},
     {.name = kOptions, .meaning = {}},
     {"bias", "whether there is one", "false"},
-    {"keep", "whether axes that go stay with extent 1", "false"},
-    {"axis", "the axis; from the last one where negative", "-1"},
     {.name = kOwnFields, .meaning = {}},
     {"batched", "whether the first axis of x is the batch", "what the rank of x says"},
 };

@@ -180,6 +180,8 @@ inline constexpr std::string_view kDilation = "cells from one tap of a window to
 inline constexpr std::string_view kGroups = "parts that the channels are cut into";
 inline constexpr std::string_view kOutputSize = "extents of the output: 7,7";
 inline constexpr std::string_view kMode = "where the numbers of new cells come from";
+inline constexpr std::string_view kAxis = "the axis; from the last one where negative";
+inline constexpr std::string_view kKeep = "whether axes that go stay with extent 1";
 }  // namespace help
 
 /// The field of options that say where the channels are.

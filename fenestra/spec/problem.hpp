@@ -272,12 +272,11 @@ class Problem {
   void read(std::string_view key, PerAxis& to) { to = per_axis(key, to); }
   void read(std::string_view key, Padding& to) { to = padding(key); }
   void read(std::string_view key, OptionalIndex& to) { to = optional_integer(key); }
-  /// Axes that no tensor has are read as one of them.
+  void read(std::string_view key, int& to) { to = axis(integer(key, to)); }
   void read(std::string_view key, AxisList& to) {
     const PerAxis axes = axis_list(key);
     for (int i = 0; i < axes.count; ++i) {
-      const bool possible = axes[i] >= -kMaxRank && axes[i] < kMaxRank;
-      to.push_back(possible ? static_cast<int>(axes[i]) : kMaxRank);
+      to.push_back(axis(axes[i]));
     }
   }
   template <class V>
@@ -291,6 +290,11 @@ class Problem {
         to.push_back(numbers[i]);
       }
     }
+  }
+
+  /// An axis that no tensor has is read as one of them.
+  static int axis(Index value) {
+    return value >= -kMaxRank && value < kMaxRank ? static_cast<int>(value) : kMaxRank;
   }
 
   static void append(Cursor& c, PerAxis& list) {
@@ -430,14 +434,15 @@ std::string field_text(const V& value) {
 }
 
 /// " axes=0,2 keep=true": fields of an options struct that are not what they are by default, and
-/// those that are always printed; all but the one called `but`.
+/// those that are always printed; all but the one called `but`, or that called `only` alone.
 template <class O>
-std::string fields_text(const O& options, std::string_view but = {}) {
+std::string fields_text(const O& options, std::string_view but = {}, std::string_view only = {}) {
   std::string text;
   const O defaults{};
   O::fields([&](std::string_view name, auto member, const FieldInfo& info) {
+    const bool is_meant = name != but && (only.empty() || name == only);
     const bool is_default = options.*member == defaults.*member;
-    if (!info.help.empty() && name != but && (info.always_printed || !is_default)) {
+    if (!info.help.empty() && is_meant && (info.always_printed || !is_default)) {
       text += " " + std::string(name) + "=" + field_text(options.*member);
     }
   });

@@ -31,7 +31,7 @@ struct Concat : EngineOperator<Concat> {
   static constexpr std::string_view summary = "concat: tensors one after another along an axis";
   static constexpr std::string_view example = "axis=1 extents=3,5 x=2x3x8x8";
   static constexpr OwnField own_fields[] = {
-      {.name = "axis", .meaning = "the axis; from the last one where negative", .otherwise = "0"},
+      {.name = "axis", .meaning = help::kAxis, .otherwise = "0"},
       {.name = "extents", .meaning = "of the parts on the axis: 4,8"}};
 
   /// `x` is the first part; the others differ from it in the axis alone, by `extents`.

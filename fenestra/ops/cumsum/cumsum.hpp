@@ -8,6 +8,7 @@
 #include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/axis.hpp>
 #include <fenestra/ops/cumsum/call.hpp>
+#include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <string>
@@ -21,8 +22,17 @@ FENESTRA_API void cumsum_kernel(const T* x, T* out, const AxisView& view, bool r
 struct CumsumPrimitive : PrimitiveBase<CumsumPrimitive> {
   static constexpr std::string_view name = "cumsum";
   Shape x;
-  int axis = 0;
+  int axis = -1;
   bool reverse = false;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = CumsumPrimitive;
+    field("axis", &O::axis, {.help = help::kAxis, .always_printed = true, .place = Place::first});
+    field("reverse",
+          &O::reverse,
+          {.help = "whether it starts at the end", .place = Place::by_keyword});
+  }
 
   constexpr Shape result_shape(const Shape&) const { return x; }
   template <class T>

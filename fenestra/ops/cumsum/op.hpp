@@ -12,36 +12,24 @@
 
 namespace fenestra {
 
-struct CumsumGeometry {
-  Shape x;
-  int axis = 0;
-  bool reverse = false;
-
-  friend constexpr bool operator==(const CumsumGeometry&, const CumsumGeometry&) = default;
-};
-
-inline std::string to_string(const CumsumGeometry& g) {
-  return "x=" + problem_text(g.x) + " axis=" + std::to_string(g.axis) +
-         (g.reverse ? " reverse=true" : "");
+inline std::string to_string(const CumsumPrimitive& g) {
+  return "x=" + problem_text(g.x) + fields_text(g);
 }
 
 struct Cumsum : EngineOperator<Cumsum> {
-  using Geometry = CumsumGeometry;
+  using Geometry = CumsumPrimitive;
+  using Options = CumsumPrimitive;
   static constexpr std::string_view name = "cumsum";
   static constexpr std::string_view summary = "running sums along an axis";
   static constexpr std::string_view example = "x=8x16x32 axis=1";
-  static constexpr OwnField own_fields[] = {
-      {.name = "reverse", .meaning = "whether it starts at the end", .otherwise = "false"}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);
-    Geometry g;
-    g.x = problem.shape("x");
-    const Index axis = problem.integer("axis", -1);
-    g.reverse = problem.flag("reverse", false);
+    const Shape x = problem.shape("x");
+    auto g = problem.options<Options>();
     problem.finish(name);
-    const bool possible = axis >= -kMaxRank && axis < kMaxRank;
-    g.axis = resolved_axis(name, g.x, possible ? static_cast<int>(axis) : kMaxRank);
+    g.x = x;
+    g.axis = resolved_axis(name, x, g.axis);
     return g;
   }
   static std::vector<KnownAnswer> answers() {
@@ -57,10 +45,9 @@ struct Cumsum : EngineOperator<Cumsum> {
              .bars = {{1, 11, 111}}}};
   }
   static Geometry random(Random& random) {
-    Geometry g;
+    auto g = random_choices<Options>(random);
     g.x = random_shape(random, 1, 4);
     g.axis = static_cast<int>(random.between(0, g.x.rank() - 1));
-    g.reverse = random.chance(2);
     return g;
   }
 

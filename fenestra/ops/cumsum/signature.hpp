@@ -16,10 +16,9 @@ struct CumsumSignature {
          .shapes = "input (any) -> (the same)",
          .example = ">>> fn.cumsum(fn.tensor([1., 2., 3.]), 0)\n"
                     "Tensor([1., 3., 6.], dtype=float64)"},
-        []<class V>(const V& x, int axis, bool reverse) { return cumsum(x, axis, reverse); },
+        []<class V>(const V& x, const CumsumPrimitive& o) { return cumsum(x, o.axis, o.reverse); },
         Input{"input"},
-        Plain<int>{.name = "axis"},
-        Plain<bool>{.name = "reverse", .otherwise = false, .keyword_only = true});
+        Options<CumsumPrimitive>{});
   }
 };
 

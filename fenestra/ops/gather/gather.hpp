@@ -12,6 +12,7 @@
 #include <fenestra/ops/axis.hpp>
 #include <fenestra/ops/gather/call.hpp>
 #include <fenestra/ops/reduce/select.hpp>
+#include <fenestra/spec/options.hpp>
 
 #include <string>
 
@@ -20,9 +21,18 @@ namespace fenestra {
 /// What a call of either means in terms of flat cells of x.
 struct GatherGeometry {
   Shape x;
-  int axis = 0;
+  int axis = -1;
   Shape indices;
   bool slices = false;  ///< `take`: the indices choose slices
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = GatherGeometry;
+    field("axis", &O::axis, {.help = help::kAxis, .always_printed = true});
+    field("slices",
+          &O::slices,
+          {.help = "whether an index takes a whole slice", .place = Place::nowhere});
+  }
 
   constexpr std::string_view op() const { return slices ? "take" : "gather"; }
   constexpr Shape y_shape() const {

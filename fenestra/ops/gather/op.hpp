@@ -13,30 +13,27 @@
 namespace fenestra {
 
 inline std::string to_string(const GatherGeometry& g) {
-  return "x=" + problem_text(g.x) + " indices=" + problem_text(g.indices) +
-         " axis=" + std::to_string(g.axis) + (g.slices ? " slices=true" : "");
+  return "x=" + problem_text(g.x) + " indices=" + problem_text(g.indices) + fields_text(g);
 }
 
 struct Gather : EngineOperator<Gather> {
   using Geometry = GatherGeometry;
+  using Options = GatherGeometry;
   static constexpr std::string_view name = "gather";
   static constexpr std::string_view summary =
       "elements, or slices, of a tensor along an axis by integers";
   static constexpr std::string_view example = "x=8x100 indices=8x5 axis=1";
   static constexpr OwnField own_fields[] = {
-      {.name = "indices", .meaning = "shape of the indices", .is_shape = true},
-      {.name = "slices", .meaning = "whether an index takes a whole slice", .otherwise = "false"}};
+      {.name = "indices", .meaning = "shape of the indices", .is_shape = true}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);
     const Shape x = problem.shape("x");
     const Shape indices = problem.shape("indices");
-    const Index axis = problem.integer("axis", -1);
-    const bool slices = problem.flag("slices", false);
+    const auto options = problem.options<Options>();
     problem.finish(name);
-    const bool possible = axis >= -kMaxRank && axis < kMaxRank;
     require_elements(name, "indices", Argument::indices, indices);
-    return gather_geometry(x, indices, possible ? static_cast<int>(axis) : kMaxRank, slices);
+    return gather_geometry(x, indices, options.axis, options.slices);
   }
   static std::vector<KnownAnswer> answers() {
     return {{.problem = "x=2x3 indices=2x2 axis=1",
@@ -55,7 +52,7 @@ struct Gather : EngineOperator<Gather> {
   static Geometry random(Random& random) {
     const Shape x = random_shape(random, 1, 3, 1);
     const auto axis = static_cast<int>(random.between(0, x.rank() - 1));
-    if (random.chance(2)) {
+    if (random_choices<Options>(random).slices) {
       return gather_geometry(x, random_shape(random, 0, 2), axis, true);
     }
     Shape indices = x;

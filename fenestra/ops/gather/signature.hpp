@@ -18,12 +18,12 @@ struct GatherSignature {
                     ">>> fn.gather(x, np.array([[2], [0]]), axis=1)\n"
                     "Tensor([[3.],\n"
                     "        [4.]], dtype=float64)"},
-        []<class V>(const V& x, const IndicesOf<V>& indices, int axis) {
-          return gather(x, indices, axis);
+        []<class V>(const V& x, const IndicesOf<V>& indices, const GatherGeometry& o) {
+          return gather(x, indices, o.axis);
         },
         Input{"input"},
         Data{"indices"},
-        Plain<int>{.name = "axis", .otherwise = -1});
+        Options<GatherGeometry>{});
     declarer.function(
         {.name = "take",
          .text = "One slice along the axis for each index, in their order; negative indices count "

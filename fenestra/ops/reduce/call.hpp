@@ -17,11 +17,7 @@ constexpr void reduced_axes_fields(Visit&& field, Axes O::*axes) {
          .otherwise = "all of them",
          .argument = "axis",
          .alias = "dim"});
-  field("keep",
-        &O::keep,
-        {.help = "whether axes that go stay with extent 1",
-         .argument = "keepdims",
-         .alias = "keepdim"});
+  field("keep", &O::keep, {.help = help::kKeep, .argument = "keepdims", .alias = "keepdim"});
 }
 
 /// Which axes a reduction runs over; all of them where the list is empty. Negative axes count from

@@ -15,8 +15,7 @@ namespace fenestra {
 struct SoftmaxGeometry {
   SoftmaxFunction f = SoftmaxFunction::softmax;
   Shape x;
-  int axis = -1;
-  bool keep = false;  ///< of logsumexp
+  LogSumExpOptions options;  ///< the others keep their axis
 
   friend constexpr bool operator==(const SoftmaxGeometry&, const SoftmaxGeometry&) = default;
 };
@@ -27,12 +26,12 @@ inline constexpr std::string_view kSoftmaxNames[] = {"softmax", "log_softmax", "
 
 inline std::string to_string(const SoftmaxGeometry& g) {
   return "f=" + std::string(detail::kSoftmaxNames[static_cast<int>(g.f)]) +
-         " x=" + problem_text(g.x) + " axis=" + std::to_string(g.axis) +
-         (g.keep ? " keep=true" : "");
+         " x=" + problem_text(g.x) + fields_text(g.options);
 }
 
 struct Softmax : EngineOperator<Softmax> {
   using Geometry = SoftmaxGeometry;
+  using Options = LogSumExpOptions;
   static constexpr std::string_view name = "softmax";
   static constexpr std::string_view summary = "softmax, log-softmax or log-sum-exp along an axis";
   static constexpr std::string_view example = "f=log_softmax x=64x10 axis=1";
@@ -42,11 +41,9 @@ struct Softmax : EngineOperator<Softmax> {
     Geometry g;
     g.f = static_cast<SoftmaxFunction>(problem.choice("f", detail::kSoftmaxNames));
     g.x = problem.shape("x");
-    const Index axis = problem.integer("axis", -1);
-    g.keep = problem.flag("keep", false);
+    g.options = problem.options<Options>();
     problem.finish(name);
-    g.axis = axis < -kMaxRank || axis > kMaxRank ? kMaxRank : static_cast<int>(axis);
-    resolved_axis(name, g.x, g.axis);
+    resolved_axis(name, g.x, g.options.axis);
     return g;
   }
   static std::vector<KnownAnswer> answers() {
@@ -73,8 +70,9 @@ struct Softmax : EngineOperator<Softmax> {
     Geometry g;
     g.f = static_cast<SoftmaxFunction>(random.between(0, 2));
     g.x = random_shape(random, 1, 4, g.f == SoftmaxFunction::logsumexp ? 1 : 0);
-    g.axis = static_cast<int>(random.between(-g.x.rank(), g.x.rank() - 1));
-    g.keep = g.f == SoftmaxFunction::logsumexp && random.chance(2);
+    g.options = random_choices<Options>(random);
+    g.options.axis = static_cast<int>(random.between(-g.x.rank(), g.x.rank() - 1));
+    g.options.keep = g.options.keep && g.f == SoftmaxFunction::logsumexp;
     return g;
   }
 
@@ -85,9 +83,9 @@ struct Softmax : EngineOperator<Softmax> {
     }
     Shape y;
     for (int axis = 0; axis < g.x.rank(); ++axis) {
-      if (axis != resolved_axis(name, g.x, g.axis)) {
+      if (axis != resolved_axis(name, g.x, g.options.axis)) {
         y.push_back(g.x[axis]);
-      } else if (g.keep) {
+      } else if (g.options.keep) {
         y.push_back(1);
       }
     }
@@ -99,10 +97,11 @@ struct Softmax : EngineOperator<Softmax> {
   static V call(const Geometry& g,
                 const std::vector<V>& in,
                 const std::vector<Tensor<Index>>& /*data*/) {
+    const int axis = g.options.axis;
     switch (g.f) {
-      case SoftmaxFunction::log_softmax: return log_softmax(in[0], g.axis);
-      case SoftmaxFunction::logsumexp: return logsumexp(in[0], g.axis, g.keep);
-      default: return softmax(in[0], g.axis);
+      case SoftmaxFunction::log_softmax: return log_softmax(in[0], axis);
+      case SoftmaxFunction::logsumexp: return logsumexp(in[0], axis, g.options.keep);
+      default: return softmax(in[0], axis);
     }
   }
 };

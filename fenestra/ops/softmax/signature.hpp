@@ -8,15 +8,6 @@ namespace fenestra {
 
 namespace signature {
 
-/// The axis of a softmax.
-struct SoftmaxAxis {
-  int axis = -1;
-
-  template <class Visit>
-  static constexpr void fields(Visit&& field) {
-    field("axis", &SoftmaxAxis::axis, {.alias = "dim"});
-  }
-};
 inline constexpr std::string_view kSoftmaxArguments =
     "axis: the axis to normalise along; negative ones count from the last.";
 
@@ -33,9 +24,9 @@ struct SoftmaxSignature {
          .example = ">>> fn.softmax(fn.tensor([0., 0.]))\n"
                     "Tensor([0.5, 0.5], dtype=float64)",
          .arguments = kSoftmaxArguments},
-        []<class V>(const V& x, SoftmaxAxis o) { return softmax(x, o.axis); },
+        []<class V>(const V& x, SoftmaxOptions o) { return softmax(x, o.axis); },
         Input{"input"},
-        Options<SoftmaxAxis>{});
+        Options<SoftmaxOptions>{});
     declarer.function(
         {.name = "log_softmax",
          .text = "log(softmax(input)) along an axis, without the detour.",
@@ -43,19 +34,18 @@ struct SoftmaxSignature {
          .example = ">>> print(round(fn.log_softmax(fn.tensor([0., 0.]))[0].item(), 6))\n"
                     "-0.693147",
          .arguments = kSoftmaxArguments},
-        []<class V>(const V& x, SoftmaxAxis o) { return log_softmax(x, o.axis); },
+        []<class V>(const V& x, SoftmaxOptions o) { return log_softmax(x, o.axis); },
         Input{"input"},
-        Options<SoftmaxAxis>{});
+        Options<SoftmaxOptions>{});
     declarer.function(
         {.name = "logsumexp",
          .text = "log(sum(exp(input))) along an axis, which is removed unless keepdims.",
          .shapes = "input (any) -> the other axes",
          .example = ">>> print(round(fn.logsumexp(fn.tensor([0., 0.])).item(), 6))\n0.693147",
          .arguments = kSoftmaxArguments},
-        []<class V>(const V& x, SoftmaxAxis o, bool keep) { return logsumexp(x, o.axis, keep); },
+        []<class V>(const V& x, LogSumExpOptions o) { return logsumexp(x, o.axis, o.keep); },
         Input{"input"},
-        Options<SoftmaxAxis>{},
-        Plain<bool>{.name = "keepdims", .otherwise = false});
+        Options<LogSumExpOptions>{});
   }
 };
 

@@ -14,6 +14,7 @@
 #include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/ops/reshape/reshape.hpp>
 #include <fenestra/ops/softmax/call.hpp>
+#include <fenestra/spec/options.hpp>
 #include <fenestra/tensor/split.hpp>
 
 #include <cmath>
@@ -27,6 +28,31 @@ enum class SoftmaxFunction {
   log_softmax,
   logsumexp,
   weights,  ///< softmax, but 0 where every element is -infinity: the gradient of logsumexp
+};
+
+/// What softmax and log_softmax can be told.
+struct SoftmaxOptions {
+  int axis = -1;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    field("axis", &SoftmaxOptions::axis, {.alias = "dim"});
+  }
+};
+
+/// What logsumexp can be told.
+struct LogSumExpOptions {
+  int axis = -1;
+  bool keep = false;
+
+  friend constexpr bool operator==(const LogSumExpOptions&, const LogSumExpOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    using O = LogSumExpOptions;
+    field("axis", &O::axis, {.help = help::kAxis, .always_printed = true, .alias = "dim"});
+    field("keep", &O::keep, {.help = help::kKeep, .argument = "keepdims"});
+  }
 };
 
 namespace spec {

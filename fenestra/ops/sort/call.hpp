@@ -3,6 +3,7 @@
 
 #include <fenestra/base/export.hpp>
 #include <fenestra/engine/value.hpp>
+#include <fenestra/spec/options.hpp>
 
 namespace fenestra {
 
@@ -18,12 +19,26 @@ struct SortOptions {
   bool descending = false;
 
   friend constexpr bool operator==(const SortOptions&, const SortOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    field("axis", &SortOptions::axis, {.help = help::kAxis, .always_printed = true});
+    field("descending",
+          &SortOptions::descending,
+          {.help = "whether the largest comes first", .place = Place::by_keyword});
+  }
 };
 struct TopkOptions {
   int axis = -1;
   bool largest = true;
 
   friend constexpr bool operator==(const TopkOptions&, const TopkOptions&) = default;
+
+  template <class Visit>
+  static constexpr void fields(Visit&& field) {
+    field("axis", &TopkOptions::axis, {.help = help::kAxis});
+    field("largest", &TopkOptions::largest, {.place = Place::by_keyword});
+  }
 };
 
 /// x in order along an axis; ascending unless the options say else.

@@ -13,30 +13,28 @@
 namespace fenestra {
 
 inline std::string to_string(const SortPrimitive& g) {
-  return "x=" + problem_text(g.x) + " axis=" + std::to_string(g.axis) +
-         " count=" + std::to_string(g.count) + (g.descending ? " descending=true" : "");
+  const SortOptions options{.axis = g.axis, .descending = g.descending};
+  return "x=" + problem_text(g.x) + fields_text(options, {}, "axis") +
+         " count=" + std::to_string(g.count) + fields_text(options, "axis");
 }
 
 struct Sort : EngineOperator<Sort> {
   using Geometry = SortPrimitive;
+  using Options = SortOptions;
   static constexpr std::string_view name = "sort";
   static constexpr std::string_view summary =
       "the elements of an axis in order, or the first few of them";
   static constexpr std::string_view example = "x=8x100 axis=1 count=5 descending=true";
   static constexpr OwnField own_fields[] = {
-      {.name = "count", .meaning = "how many of the sorted are kept", .otherwise = "all of them"},
-      {.name = "descending", .meaning = "whether the largest comes first", .otherwise = "false"}};
+      {.name = "count", .meaning = "how many of the sorted are kept", .otherwise = "all of them"}};
 
   static Geometry parse(std::string_view text) {
     Problem problem(text);
     const Shape x = problem.shape("x");
-    const Index axis = problem.integer("axis", -1);
+    const auto options = problem.options<Options>();
     const OptionalIndex count = problem.optional_integer("count");
-    const bool descending = problem.flag("descending", false);
     problem.finish(name);
-    const bool possible = axis >= -kMaxRank && axis < kMaxRank;
-    return detail::resolve_sort(
-        name, x, possible ? static_cast<int>(axis) : kMaxRank, count, descending);
+    return detail::resolve_sort(name, x, options.axis, count, options.descending);
   }
   static std::vector<KnownAnswer> answers() {
     return {{.problem = "x=2x3 axis=1",
@@ -53,7 +51,8 @@ struct Sort : EngineOperator<Sort> {
   static Geometry random(Random& random) {
     const Shape x = random_shape(random, 1, 4);
     const auto axis = static_cast<int>(random.between(0, x.rank() - 1));
-    return {{}, x, axis, random.chance(2) ? x[axis] : random.between(0, x[axis]), random.chance(2)};
+    const Index count = random.chance(2) ? x[axis] : random.between(0, x[axis]);
+    return {{}, x, axis, count, random_choices<Options>(random).descending};
   }
 
   static std::vector<TensorInfo> inputs(const Geometry& g) { return {{"x", g.x}}; }

@@ -21,12 +21,9 @@ struct SortSignature {
          .example = ">>> fn.sort(fn.tensor([3., 1., 2.]))\n"
                     "(Tensor([1., 2., 3.], dtype=float64), array([1, 2, 0]))",
          .result = kResult},
-        []<class V>(const V& x, int axis, bool descending) {
-          return both(sort_with_indices(x, {.axis = axis, .descending = descending}));
-        },
+        []<class V>(const V& x, const SortOptions& o) { return both(sort_with_indices(x, o)); },
         Input{"input"},
-        Plain<int>{.name = "axis", .otherwise = -1},
-        Plain<bool>{.name = "descending", .otherwise = false, .keyword_only = true});
+        Options<SortOptions>{});
     declarer.function(
         {.name = "topk",
          .text = "The k largest elements of an axis, the largest first, or the k least, and their "
@@ -35,13 +32,10 @@ struct SortSignature {
          .example = ">>> fn.topk(fn.tensor([3., 1., 2.]), 2)\n"
                     "(Tensor([3., 2.], dtype=float64), array([0, 2]))",
          .result = kResult},
-        []<class V>(const V& x, Index k, int axis, bool largest) {
-          return both(topk(x, k, {.axis = axis, .largest = largest}));
-        },
+        []<class V>(const V& x, Index k, const TopkOptions& o) { return both(topk(x, k, o)); },
         Input{"input"},
         Plain<Index>{.name = "k"},
-        Plain<int>{.name = "axis", .otherwise = -1},
-        Plain<bool>{.name = "largest", .otherwise = true, .keyword_only = true});
+        Options<TopkOptions>{});
   }
 
  private:
