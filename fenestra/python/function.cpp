@@ -108,12 +108,12 @@ Function::Function(const signature::About& about, int rank, std::vector<Paramete
   for (const Parameter& parameter : parameters_) {
     const std::string head = "    " + parameter.name +
                              (parameter.alias.empty() ? "" : " (or " + parameter.alias + ")") + ":";
-    std::string_view said = argument_text(about.arguments, parameter.name);
+    std::string said(argument_text(about.arguments, parameter.name));
     if (said.empty()) {
       said = common_argument_text(parameter.name);
     }
-    if (said.empty()) {
-      said = parameter.help;
+    if (said.empty() && !parameter.help.empty()) {
+      said = parameter.help + ".";
     }
     text += wrapped(head, said, "        ") + "\n";
   }
