@@ -373,26 +373,20 @@ std::string list_text(const Range& values) {
   return text;
 }
 
-/// "2,1", from one member of every axis.
-inline std::string problem_text(const Windows& windows, Index WindowAxis::*member) {
-  std::string text;
+/// One member of every axis, as the option that it came from. A list is never the default, so what
+/// windows have is always printed.
+constexpr PerAxis per_axis_of(const Windows& windows, Index WindowAxis::*member) {
+  PerAxis list;
   for (int axis = 0; axis < windows.rank(); ++axis) {
-    text += (axis > 0 ? "," : "") + std::to_string(windows[axis].*member);
+    list.push_back(windows[axis].*member);
   }
-  return text;
+  return list;
 }
-
-/// "1:0,2": low:high, or one number where the sides are equal.
-inline std::string padding_text(const Windows& windows) {
-  std::string text;
-  for (int axis = 0; axis < windows.rank(); ++axis) {
-    const WindowAxis& a = windows[axis];
-    text += (axis > 0 ? "," : "") + std::to_string(a.pad_low);
-    if (a.pad_low != a.pad_high) {
-      text += ":" + std::to_string(a.pad_high);
-    }
-  }
-  return text;
+constexpr Padding padding_of(const Windows& windows) {
+  Padding padding;
+  padding.low = per_axis_of(windows, &WindowAxis::pad_low);
+  padding.high = per_axis_of(windows, &WindowAxis::pad_high);
+  return padding;
 }
 
 /// The shortest text that reads back as the same double.

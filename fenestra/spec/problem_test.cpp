@@ -161,8 +161,8 @@ TEST(Problem, ShapesAndAxesPrintInTheFormTheyAreReadIn) {
   Windows windows;
   windows.push_back({.stride = 2, .pad_low = 1, .pad_high = 0});
   windows.push_back({.stride = 1, .pad_low = 2, .pad_high = 2});
-  EXPECT_EQ(problem_text(windows, &WindowAxis::stride), "2,1");
-  EXPECT_EQ(padding_text(windows), "1:0,2");
+  EXPECT_EQ(field_text(per_axis_of(windows, &WindowAxis::stride)), "2,1");
+  EXPECT_EQ(field_text(padding_of(windows)), "1:0,2");
 }
 
 }  // namespace

@@ -248,20 +248,29 @@ constexpr ConvGeometry conv_geometry(const Shape& x,
   return geometry;
 }
 
+/// The options that lead to the geometry.
+constexpr ConvOptions conv_options(const ConvGeometry& g) {
+  return {.stride = per_axis_of(g.windows, &WindowAxis::stride),
+          .padding = padding_of(g.windows),
+          .dilation = per_axis_of(g.windows, &WindowAxis::dilation),
+          .groups = g.groups,
+          .layout = g.layout};
+}
+
+namespace detail {
+
+/// The problem string of a convolution of either direction.
+template <class O>
+std::string conv_text(const Shape& x, const Shape& w, bool has_bias, const O& options) {
+  return "x=" + problem_text(x) + " w=" + problem_text(w) + fields_text(options, "layout") +
+         (has_bias ? " bias=true" : "") + fields_text(options, {}, "layout");
+}
+
+}  // namespace detail
+
 /// The geometry's problem string; `parse_conv` reads it back.
 inline std::string to_string(const ConvGeometry& g) {
-  std::string text = "x=" + problem_text(g.x_shape()) + " w=" + problem_text(g.w_shape()) +
-                     " stride=" + problem_text(g.windows, &WindowAxis::stride) +
-                     " padding=" + padding_text(g.windows) +
-                     " dilation=" + problem_text(g.windows, &WindowAxis::dilation) +
-                     " groups=" + std::to_string(g.groups);
-  if (g.has_bias) {
-    text += " bias=true";
-  }
-  if (g.layout == Layout::channels_last) {
-    text += " layout=channels_last";
-  }
-  return text;
+  return detail::conv_text(g.x_shape(), g.w_shape(), g.has_bias, conv_options(g));
 }
 
 inline ConvGeometry parse_conv(Problem problem) {

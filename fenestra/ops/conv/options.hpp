@@ -12,7 +12,7 @@ constexpr void conv_fields(Visit&& field) {
   field("stride", &O::stride, {.help = help::kStride});
   field("padding", &O::padding, {.help = help::kPadding});
   field("dilation", &O::dilation, {.help = help::kDilation});
-  field("groups", &O::groups, {.help = help::kGroups});
+  field("groups", &O::groups, {.help = help::kGroups, .always_printed = true});
 }
 
 struct ConvOptions {

@@ -139,25 +139,23 @@ constexpr ConvTransposeGeometry conv_transpose_geometry(const Shape& x,
   return geometry;
 }
 
+/// The options of the convolution, transposed; what decides about the output's extents is left out.
+constexpr ConvTransposeOptions transposed_options(const ConvGeometry& g) {
+  const ConvOptions options = conv_options(g);
+  return {.stride = options.stride,
+          .padding = options.padding,
+          .dilation = options.dilation,
+          .groups = options.groups,
+          .layout = options.layout};
+}
+
 /// The geometry's problem string; `parse_conv_transpose` reads it back.
 inline std::string to_string(const ConvTransposeGeometry& g) {
-  const Windows& windows = g.conv.windows;
-  std::string extra;
+  ConvTransposeOptions options = transposed_options(g.conv);
   for (int axis = 0; axis < g.rank(); ++axis) {
-    extra += (axis > 0 ? "," : "") + std::to_string(g.output_padding(axis));
+    options.output_padding.push_back(g.output_padding(axis));
   }
-  std::string text = "x=" + problem_text(g.x_shape()) + " w=" + problem_text(g.w_shape()) +
-                     " stride=" + problem_text(windows, &WindowAxis::stride) +
-                     " padding=" + padding_text(windows) +
-                     " dilation=" + problem_text(windows, &WindowAxis::dilation) +
-                     " output_padding=" + extra + " groups=" + std::to_string(g.conv.groups);
-  if (g.conv.has_bias) {
-    text += " bias=true";
-  }
-  if (g.conv.layout == Layout::channels_last) {
-    text += " layout=channels_last";
-  }
-  return text;
+  return detail::conv_text(g.x_shape(), g.w_shape(), g.conv.has_bias, options);
 }
 
 inline ConvTransposeGeometry parse_conv_transpose(Problem problem) {

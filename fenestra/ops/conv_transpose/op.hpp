@@ -43,15 +43,10 @@ struct ConvTranspose {
   static Geometry random(Random& random, Reach reach = Reach::exact) {
     for (;;) {
       const ConvGeometry conv = Conv::random(random, reach);
-      ConvTransposeOptions options{.groups = conv.groups, .layout = conv.layout};
-      options.stride = options.dilation = options.output_padding = PerAxis();
-      options.padding.low = options.padding.high = PerAxis();
+      ConvTransposeOptions options = transposed_options(conv);
       for (int axis = 0; axis < conv.rank(); ++axis) {
-        const WindowAxis& a = conv.windows[axis];
-        options.stride.push_back(a.stride);
-        options.dilation.push_back(a.dilation);
-        options.padding.push_back({a.pad_low, a.pad_high});
-        options.output_padding.push_back(random.between(0, a.output_padding_limit() - 1));
+        const Index limit = conv.windows[axis].output_padding_limit();
+        options.output_padding.push_back(random.between(0, limit - 1));
       }
       const auto b = conv.has_bias ? std::optional(Shape{conv.in_channels}) : std::nullopt;
       const auto resolved = resolve_conv_transpose(conv.y_shape(), conv.w_shape(), b, options);
@@ -137,17 +132,9 @@ struct ConvTranspose {
   /// (to exactly them while the output padding hides no whole window), and transposing that with y
   /// as the output size leads back to y.
   static std::string size_complaint(const Geometry& g) {
-    ConvOptions options{.groups = g.conv.groups, .layout = g.conv.layout};
-    options.stride = options.dilation = PerAxis();
-    options.padding.low = options.padding.high = PerAxis();
-    PerAxis size;
     bool whole = true;
     for (int axis = 0; axis < g.rank(); ++axis) {
       const WindowAxis& a = g.conv.windows[axis];
-      options.stride.push_back(a.stride);
-      options.dilation.push_back(a.dilation);
-      options.padding.push_back({a.pad_low, a.pad_high});
-      size.push_back(a.in);
       const Index extra = g.output_padding(axis);
       if (extra < 0 || extra >= a.output_padding_limit()) {
         return "no output padding leads to extent " + std::to_string(a.in) + " of axis " +
@@ -155,20 +142,16 @@ struct ConvTranspose {
       }
       whole = whole && extra < a.stride;
     }
-    const ConvGeometry forward = conv_geometry(g.y_shape(), g.w_shape(), std::nullopt, options);
+    const ConvGeometry forward =
+        conv_geometry(g.y_shape(), g.w_shape(), std::nullopt, conv_options(g.conv));
     if (whole && forward.y_shape() != g.x_shape()) {
       return "conv of y gives " + to_string(forward.y_shape()) + ", needed " +
              to_string(g.x_shape());
     }
-    const Geometry back = conv_transpose_geometry(forward.y_shape(),
-                                                  g.w_shape(),
-                                                  std::nullopt,
-                                                  {.stride = options.stride,
-                                                   .padding = options.padding,
-                                                   .dilation = options.dilation,
-                                                   .output_size = size,
-                                                   .groups = options.groups,
-                                                   .layout = options.layout});
+    ConvTransposeOptions options = transposed_options(g.conv);
+    options.output_size = per_axis_of(g.conv.windows, &WindowAxis::in);
+    const Geometry back =
+        conv_transpose_geometry(forward.y_shape(), g.w_shape(), std::nullopt, options);
     return back.y_shape() == g.y_shape() ? "" : "transposed back to " + to_string(back.y_shape());
   }
 

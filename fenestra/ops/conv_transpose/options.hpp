@@ -23,7 +23,7 @@ constexpr void conv_transpose_fields(Visit&& field) {
            .otherwise = "what the windows cover",
            .place = Place::by_keyword});
   }
-  field("groups", &O::groups, {.help = help::kGroups});
+  field("groups", &O::groups, {.help = help::kGroups, .always_printed = true});
 }
 
 struct ConvTransposeOptions {

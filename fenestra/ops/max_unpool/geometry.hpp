@@ -129,17 +129,12 @@ constexpr MaxUnpoolGeometry max_unpool_geometry(const Shape& x,
 }
 
 inline std::string to_string(const MaxUnpoolGeometry& g) {
-  std::string text = "x=" + problem_text(g.x_shape()) + " output_size=";
-  for (int axis = 0; axis < g.rank(); ++axis) {
-    text += (axis > 0 ? "," : "") + std::to_string(g.out[axis]);
+  MaxUnpoolOptions options{.layout = g.layout};
+  for (const Index extent : g.out) {
+    options.output_size.push_back(extent);
   }
-  if (g.layout == Layout::channels_last) {
-    text += " layout=channels_last";
-  }
-  if (!g.batched) {
-    text += " batched=false";
-  }
-  return text;
+  return "x=" + problem_text(g.x_shape()) + fields_text(options) +
+         (g.batched ? "" : " batched=false");
 }
 
 inline MaxUnpoolGeometry parse_max_unpool(Problem problem) {

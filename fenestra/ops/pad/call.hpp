@@ -32,8 +32,10 @@ struct PadOptions {
   static constexpr void fields(Visit&& field) {
     using O = PadOptions;
     field("axes", &O::axes, {.place = Place::by_keyword});
-    field("mode", &O::mode, {.help = help::kMode});
-    field("value", &O::value, {.help = "of the added cells, in mode constant"});
+    field("mode", &O::mode, {.help = help::kMode, .always_printed = true});
+    field("value",
+          &O::value,
+          {.help = "of the added cells, in mode constant", .always_printed = true});
   }
 };
 

@@ -35,11 +35,8 @@ inline std::string to_string(const PadProblem& p) {
   if (p.pad.x.rank() > 0) {
     text += " low=" + list_text(p.pad.low) + " high=" + list_text(p.pad.high);
   }
-  text += " mode=" + field_text(p.pad.mode);
-  if (p.pad.mode == PadMode::constant) {
-    text += " value=" + problem_text(p.pad.value + 0.0);  // -0 is equal to 0
-  }
-  return text;
+  const PadOptions options{.mode = p.pad.mode, .value = p.pad.value + 0.0};  // -0 is equal to 0
+  return text + fields_text(options, options.mode == PadMode::constant ? "" : "value");
 }
 
 struct Pad : EngineOperator<Pad> {

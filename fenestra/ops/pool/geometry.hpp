@@ -203,24 +203,17 @@ constexpr PoolGeometry adaptive_pool_geometry(std::string_view op,
 /// one axis less.
 inline std::string pool_text(const PoolGeometry& g) {
   const Windows& w = g.windows;
-  std::string text = "x=" + problem_text(g.x_shape()) + " ";
-  if (w[0].rule == ExtentRule::adaptive) {
-    text += "output_size=" + problem_text(w, &WindowAxis::out);
-  } else {
-    text += "kernel=" + problem_text(w, &WindowAxis::kernel) +
-            " stride=" + problem_text(w, &WindowAxis::stride) + " padding=" + padding_text(w) +
-            " dilation=" + problem_text(w, &WindowAxis::dilation);
-    if (w[0].rule == ExtentRule::ceil) {
-      text += " ceil_mode=true";
-    }
-  }
-  if (g.layout == Layout::channels_last) {
-    text += " layout=channels_last";
-  }
-  if (!g.batched) {
-    text += " batched=false";
-  }
-  return text;
+  const std::string options =
+      w[0].rule == ExtentRule::adaptive
+          ? fields_text(AdaptivePoolOptions{.output_size = per_axis_of(w, &WindowAxis::out),
+                                            .layout = g.layout})
+          : fields_text(MaxPoolOptions{.kernel = per_axis_of(w, &WindowAxis::kernel),
+                                       .stride = per_axis_of(w, &WindowAxis::stride),
+                                       .padding = padding_of(w),
+                                       .dilation = per_axis_of(w, &WindowAxis::dilation),
+                                       .ceil_mode = w[0].rule == ExtentRule::ceil,
+                                       .layout = g.layout});
+  return "x=" + problem_text(g.x_shape()) + options + (g.batched ? "" : " batched=false");
 }
 
 /// The rank a problem string names by `batched=`, 0 where it leaves it to the window sizes.

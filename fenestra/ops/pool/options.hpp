@@ -93,7 +93,12 @@ struct LpPoolOptions {
   static constexpr void fields(Visit&& field) {
     using O = LpPoolOptions;
     window_fields<O>(field, {.padding = true, .dilation = true});
-    field("p", &O::p, {.help = "exponent", .argument = "norm_type", .place = Place::first});
+    field("p",
+          &O::p,
+          {.help = "exponent",
+           .always_printed = true,
+           .argument = "norm_type",
+           .place = Place::first});
     layout_field<O>(field);
   }
 };
@@ -118,7 +123,9 @@ struct SmoothMaxPoolOptions {
     window_fields<O>(field);
     field("beta",
           &O::beta,
-          {.help = "sharpness: the larger, the closer to the maximum", .place = Place::nowhere});
+          {.help = "sharpness: the larger, the closer to the maximum",
+           .always_printed = true,
+           .place = Place::nowhere});
     field("normalised",
           &O::normalised,
           {.help = "whether equal cells give their own value", .place = Place::by_keyword});

@@ -31,13 +31,9 @@ constexpr Visit visit_of(PadCells pad_cells) {
   return pad_cells == PadCells::zero ? Visit::declared : Visit::real;
 }
 
-inline std::string pad_cells_text(PadCells pad_cells) {
-  return pad_cells == PadCells::zero ? " pad_cells=zero" : "";
-}
-
 // A reduction has the options it comes from, the name of its pool and of the pool's maps (none:
-// there is no such map), and says how it is read from options, what is wrong with its numbers, and
-// how they are printed.
+// there is no such map), and says how it is read from options and written to them, and what is
+// wrong with its numbers.
 
 struct MaxReduction {
   using Options = MaxPoolOptions;
@@ -49,7 +45,7 @@ struct MaxReduction {
 
   static constexpr MaxReduction of(const Options& options) { return {options.pad_cells}; }
   constexpr Fault fault() const { return {}; }
-  std::string text() const { return pad_cells_text(pad_cells); }
+  Options options() const { return {.kernel = {}, .pad_cells = pad_cells}; }
   constexpr Visit visit() const { return visit_of(pad_cells); }
 
   friend constexpr bool operator==(const MaxReduction&, const MaxReduction&) = default;
@@ -73,10 +69,9 @@ struct AverageReduction {
                ? Fault{.code = ErrorCode::invalid_divisor, .argument = Argument::divisor_override}
                : Fault{};
   }
-  std::string text() const {
-    return (count_include_pad ? "" : " count_include_pad=false") +
-           (divisor_override.given ? " divisor_override=" + std::to_string(divisor_override.value)
-                                   : std::string());
+  Options options() const {
+    return {
+        .kernel = {}, .count_include_pad = count_include_pad, .divisor_override = divisor_override};
   }
   /// The taps that are counted.
   constexpr Visit visit() const { return count_include_pad ? Visit::declared : Visit::real; }
@@ -114,7 +109,7 @@ struct LpReduction {
                ? Fault{}
                : Fault{.code = ErrorCode::invalid_exponent, .argument = Argument::exponent};
   }
-  std::string text() const { return " p=" + problem_text(p); }
+  Options options() const { return {.kernel = {}, .p = p}; }
 
   friend constexpr bool operator==(const LpReduction&, const LpReduction&) = default;
 };
@@ -145,9 +140,8 @@ struct SmoothMaxReduction {
     return {options.pad_cells, options.normalised, options.beta};
   }
   constexpr Fault fault() const { return check_beta(beta); }
-  std::string text() const {
-    return " beta=" + problem_text(beta) + (normalised ? " normalised=true" : "") +
-           pad_cells_text(pad_cells);
+  Options options() const {
+    return {.kernel = {}, .beta = beta, .normalised = normalised, .pad_cells = pad_cells};
   }
   constexpr Visit visit() const { return visit_of(pad_cells); }
 
@@ -195,7 +189,7 @@ constexpr ReducedGeometry<R> reduced_geometry(const Shape& x,
 
 template <class R>
 std::string to_string(const ReducedGeometry<R>& g) {
-  return pool_text(g.pool) + g.text();
+  return pool_text(g.pool) + fields_text(g.options());
 }
 
 template <class R>

@@ -25,22 +25,17 @@ struct ResizeProblem {
 /// Sizes say it all unless a scale left a fraction of a cell over.
 inline std::string to_string(const ResizeProblem& p) {
   const ResizeGeometry& g = p.resize;
+  ResizeOptions options{.mode = g.mode, .align_corners = g.align_corners, .layout = g.layout};
   bool by_size = true;
-  std::string sizes;
-  std::string scales;
   for (const ResizeAxis& a : g.axes) {
     by_size = by_size && (g.align_corners || a.step == Ratio::of(a.in, a.out));
-    const std::string comma = sizes.empty() ? "" : ",";
-    sizes += comma + std::to_string(a.out);
+    options.size.push_back(a.out);
     const double step = static_cast<double>(a.step.num);
-    scales += comma + (step == 0 ? "1" : problem_text(static_cast<double>(a.step.den) / step));
+    options.scale.push_back(step == 0 ? 1 : static_cast<double>(a.step.den) / step);
   }
-  std::string text = p.f == ResizeFunction::resize ? "f=resize" : "f=adjoint";
-  text += " x=" + problem_text(g.x_shape()) + (by_size ? " size=" + sizes : " scale=" + scales);
-  text += " mode=" + field_text(g.mode);
-  text += g.align_corners ? " align_corners=true" : "";
-  text += g.layout == Layout::channels_last ? " layout=channels_last" : "";
-  return text + (g.batched ? "" : " batched=false");
+  const std::string text = p.f == ResizeFunction::resize ? "f=resize x=" : "f=adjoint x=";
+  return text + problem_text(g.x_shape()) + fields_text(options, by_size ? "scale" : "size") +
+         (g.batched ? "" : " batched=false");
 }
 
 struct Resize : EngineOperator<Resize> {

@@ -46,6 +46,7 @@ struct ResizeScale {
   /// Values that were listed; 0 where one holds for every axis.
   constexpr int listed() const { return count > 0 ? count : 0; }
   constexpr double operator[](int axis) const { return count > 0 ? values[axis] : values[0]; }
+  friend constexpr bool operator==(const ResizeScale&, const ResizeScale&) = default;
 };
 
 /// The output's spatial extents, or the factors they come from; exactly one of the two.
@@ -67,7 +68,7 @@ struct ResizeOptions {
           {.help = "factor on the extents: 2, or 2,1.5",
            .otherwise = "what the size gives",
            .argument = "scale_factor"});
-    field("mode", &O::mode, {.help = help::kMode});
+    field("mode", &O::mode, {.help = help::kMode, .always_printed = true});
     field("align_corners",
           &O::align_corners,
           {.help = "whether the corner cells stay where they are"});
