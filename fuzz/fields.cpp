@@ -73,6 +73,7 @@ void read_all(std::string_view text) {
   read_field(text, [](Problem& p) { p.reals("f"); });
   read_option<bool>(text);
   read_option<Index>(text);
+  read_option<int>(text);
   read_option<OptionalIndex>(text);
   read_option<double>(text);
   read_option<PerAxis>(text);
