@@ -23,7 +23,6 @@ struct PadSignature {
          .arguments = "padding: a (low, high) pair for each axis.\n"
                       "mode: 'zero', 'constant', 'reflect' (without the edge), 'replicate' (the "
                       "edge) or 'circular'.\n"
-                      "value: what the cells hold with mode='constant'.\n"
                       "axes: the axes that padding is for, or None for all."},
         []<class V>(const V& x, const std::vector<LowHigh>& padding, const PadOptions& options) {
           return pad(x, padding, options);

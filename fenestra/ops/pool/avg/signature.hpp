@@ -19,8 +19,6 @@ struct AvgPoolSignature {
                     ">>> fn.avg_pool(x, [3], stride=2, padding=1)\n"
                     "Tensor([[[1., 3., 3.]]], dtype=float64)",
          .ranks = true,
-         .arguments = "count_include_pad: False leaves padded cells out of the mean.\n"
-                      "divisor_override: a number to divide the sum by, whatever was counted.",
          .ranked_example = kPoolExample},
         []<class V>(const V& x, const AvgPoolOptions& options, int rank) {
           require_clear_rank(
