@@ -49,6 +49,15 @@ inline std::vector<int> resolve_axes(std::span<const Index> axes, int rank) {
 }
 inline AxisList axis_list(std::span<const int> axes) { return AxisList(axes); }
 
+/// Before memory is asked for what operands meet in; those that do not meet are refused by what
+/// they are given to.
+template <class T>
+void require_broadcast_budget(const Call<T>& c, const Shape& a, const Shape& b) {
+  if (!check_broadcast(a, b)) {
+    c.require_budget(broadcast_shape("broadcast", a, b));
+  }
+}
+
 /// What arithmetic in a type of less than 64 bits leaves of a number.
 inline Index wrapped(ElementType type, Index n) {
   switch (type) {

@@ -130,6 +130,10 @@ class Runner {
       }
       Call<T> call{*step.node, step.since, std::move(inputs), step.inputs, context_};
       const Results<T> results = step.op->template rule<T>()(call);
+      // What no rule could refuse before it was made: in a trace nothing is allocated yet.
+      for (const Datum<T>& result : results) {
+        call.require_budget(result.shape());
+      }
       observe(step, call, results);
       for (std::size_t i = 0; i < step.outputs.size(); ++i) {
         if (step.outputs[i] < 0) {

@@ -36,7 +36,7 @@ enum class BatchNormMode {
 };
 
 struct NetworkOptions {
-  /// Bytes that one result of an operator may have whose size is a number in the model.
+  /// Bytes that one result of an operator may have.
   std::uint64_t budget = std::uint64_t{4} << 30;
   BatchNormMode batch_norm = BatchNormMode::frozen;
   /// Values to give instead of the model's outputs; what only those need is left out.

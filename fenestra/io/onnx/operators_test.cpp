@@ -333,35 +333,5 @@ TEST(Operators, DerivativesWithoutOfficialVectorsAreThoseOfTheirFormulas) {
                   {text("mode", "linear")});
 }
 
-TEST(Operators, SizesFromTheModelAreBounded) {
-  const NetworkOptions options{.budget = 1 << 20};
-  const auto refused = [&](const std::string& op, const std::vector<D>& inputs, Index opset) {
-    try {
-      run(opset, op, inputs, {}, 1, options);
-    } catch (const Error& error) {
-      return error.code();
-    }
-    return ErrorCode::none;
-  };
-  const Tensor<double> x(Shape{1, 1, 2, 2}, 1.0);
-  const Index big = Index{1} << 40;
-  EXPECT_EQ(refused("ConstantOfShape", {D(list({big, big}))}, 9), ErrorCode::memory_limit);
-  EXPECT_EQ(refused("Expand", {x, D(list({big, 1, 2, 2}))}, 13), ErrorCode::memory_limit);
-  EXPECT_EQ(refused("Tile", {x, D(list({1, 1, big, big}))}, 13), ErrorCode::memory_limit);
-  EXPECT_EQ(refused("Pad", {x, D(list({0, 0, 0, 0, 0, 0, 0, big}))}, 13), ErrorCode::memory_limit);
-  EXPECT_EQ(refused("Range",
-                    {D(Tensor<Index>(Shape{}, 0)),
-                     D(Tensor<Index>(Shape{}, big)),
-                     D(Tensor<Index>(Shape{}, 1))},
-                    11),
-            ErrorCode::memory_limit);
-  EXPECT_EQ(
-      refused("Resize",
-              {x, D(Tensor<double>(Shape{0})), D(Tensor<double>(Shape{4}, {1.0, 1.0, 1e6, 1e6}))},
-              13),
-      ErrorCode::memory_limit);
-  EXPECT_EQ(refused("ConstantOfShape", {D(list({16, 16}))}, 9), ErrorCode::none);
-}
-
 }  // namespace
 }  // namespace fenestra::onnx::small

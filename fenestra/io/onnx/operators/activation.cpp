@@ -102,6 +102,7 @@ Results<T> prelu_rule(Call<T>& c) {
     }
     slope = reshape(slope, shape);
   }
+  require_broadcast_budget(c, x.shape(), slope.shape());
   return c.same(where(less(x, scalar_constant<Value<T>>(T(0))), slope * x, x));
 }
 

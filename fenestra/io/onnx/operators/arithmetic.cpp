@@ -30,20 +30,20 @@ bool on_integers(const Call<T>& c) {
 }
 
 /// Before version 7 the second operand meets the axes of the first one from `axis` on, and the last
-/// ones where it is not said.
+/// ones where it is not said. What both meet in is within the budget.
 template <class T>
 Datum<T> second_operand(const Call<T>& c) {
   const Datum<T>& b = c.at(1);
-  if (c.since >= 7 || !c.flag("broadcast") || !c.given("axis")) {
-    return b;
-  }
-  const int rank = c.at(0).rank();
-  const int axis = resolve_axis(c.integer("axis"), rank);
   Shape shape = b.shape();
-  while (shape.rank() < rank - axis) {
-    shape.push_back(1);
+  if (c.since < 7 && c.flag("broadcast") && c.given("axis")) {
+    const int rank = c.at(0).rank();
+    const int axis = resolve_axis(c.integer("axis"), rank);
+    while (shape.rank() < rank - axis) {
+      shape.push_back(1);
+    }
   }
-  return moved(b, [&](const auto& x) { return reshaped(x, shape); });
+  require_broadcast_budget(c, c.shape(0), shape);
+  return shape == b.shape() ? b : moved(b, [&](const auto& x) { return reshaped(x, shape); });
 }
 
 template <class T, class OnValues, class OnIntegers>
@@ -130,12 +130,14 @@ Results<T> variadic_rule(Call<T>& c, OnValues on_values, OnIntegers on_known) {
   if (on_integers(c)) {
     Tensor<Index> sum = c.at(0).numbers();
     for (std::size_t i = 1; i < c.inputs.size(); ++i) {
+      require_broadcast_budget(c, sum.shape(), c.shape(i));
       sum = combine(sum, c.at(i).numbers(), on_known);
     }
     return c.same(sum);
   }
   Value<T> sum = c.value(0);
   for (std::size_t i = 1; i < c.inputs.size(); ++i) {
+    require_broadcast_budget(c, sum.shape(), c.shape(i));
     sum = on_values(sum, c.value(i));
   }
   return c.same(sum);

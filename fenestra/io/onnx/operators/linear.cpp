@@ -12,6 +12,18 @@ namespace fenestra::onnx {
 
 namespace {
 
+/// Before memory is asked for a product; factors that do not fit are refused by it.
+template <class T>
+void require_product_budget(const Call<T>& c,
+                            const Shape& a,
+                            const Shape& b,
+                            const MatMulOptions& options = {}) {
+  using namespace fenestra::detail;
+  if (!check_matmul(a, b, options)) {
+    c.require_budget(matmul_geometry(as_row(a), as_column(b), options).y);
+  }
+}
+
 /// alpha A B + beta C.
 template <class T>
 Results<T> gemm_rule(Call<T>& c) {
@@ -22,12 +34,14 @@ Results<T> gemm_rule(Call<T>& c) {
   c.reach.whole = true;
   const Value<T> a = c.value(0);
   const Value<T> b = c.value(1);
+  const MatMulOptions options{.transpose_a = transpose_a, .transpose_b = transpose_b};
+  require_product_budget(c, a.shape(), b.shape(), options);
   const bool biased = c.has(2) && beta != 0;
   if (biased && !transpose_a && transpose_b && alpha == 1 && beta == 1 && b.rank() == 2 &&
       c.shape(2) == Shape{b.shape()[0]}) {
     return c.same(linear(a, b, c.value(2)));
   }
-  Value<T> y = matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
+  Value<T> y = matmul(a, b, options);
   y = alpha == 1 ? y : scale(y, alpha);
   if (biased) {
     const Value<T> bias = c.value(2);
@@ -191,17 +205,21 @@ Results<T> einsum_rule(Call<T>& c) {
     drop_ones(b, a);
     // What the result or another operand still asks for stays.
     std::string kept;
-    for (const std::string& letters : {a.letters, b.letters}) {
-      for (const char letter : letters) {
+    Shape result;
+    for (const Lettered<T>* of : {&a, &b}) {
+      for (std::size_t at = 0; at < of->letters.size(); ++at) {
+        const char letter = of->letters[at];
         bool needed = out.find(letter) != std::string::npos;
         for (std::size_t i = 2; i < operands.size(); ++i) {
           needed = needed || operands[i].letters.find(letter) != std::string::npos;
         }
         if (needed && kept.find(letter) == std::string::npos) {
           kept += letter;
+          result.push_back(of->value.shape()[static_cast<int>(at)]);
         }
       }
     }
+    c.require_budget(result);
     a.value =
         einsum(named(a.letters) + "," + named(b.letters) + "->" + named(kept), a.value, b.value);
     a.letters = kept;
@@ -217,6 +235,7 @@ void add_linear(OperatorList& list) {
   list.add("MatMul", {1, 9, 13}, []<class T>(Call<T>& c) -> Results<T> {
     // Of a map with channels last it is a layer on each cell.
     c.reach.whole = c.at(0).rank() < 4;
+    require_product_budget(c, c.shape(0), c.shape(1));
     return c.same(matmul(c.value(0), c.value(1)));
   });
   list.add(

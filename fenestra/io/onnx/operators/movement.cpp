@@ -19,6 +19,13 @@ Results<T> concat_rule(Call<T>& c) {
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
     known = known && !c.at(i).is_real() && c.at(i).is_known();
   }
+  Shape result = c.shape(0);
+  Checked extent = 0;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    extent = extent + (axis < c.at(i).rank() ? c.shape(i)[axis] : 0);
+  }
+  result[axis] = extent.ok() ? extent.value() : kMaxElements + 1;
+  c.require_budget(result);
   if (known) {
     std::vector<Tensor<Index>> parts;
     for (std::size_t i = 0; i < c.inputs.size(); ++i) {
@@ -383,6 +390,7 @@ template <class T>
 Results<T> gather_rule(Call<T>& c, bool slices) {
   const int axis = resolve_axis(c.integer("axis", 0), c.at(0).rank());
   const GatherGeometry g = gather_geometry(c.shape(0), c.shape(1), axis, slices);
+  c.require_budget(g.y_shape());
   if (c.at(1).as_indices() != nullptr && c.at(0).as_numbers() == nullptr) {
     const Indices cells = gather_cells(g, c.at(1).indices());
     return c.same(fenestra::take(c.value(0), cells, g.y_shape()));

@@ -215,6 +215,8 @@ Results<T> recurrent_rule(Call<T>& c, const Kind<T>& kind) {
   const Index batch = x.shape()[1];
   const Index hidden = c.shape(2)[2];
   const Index directions = order == "bidirectional" ? 2 : 1;
+  // The largest of what is made: the gates of all steps, or all states of both directions.
+  c.require_budget(Shape{steps, batch, std::max<Index>(kind.gates, directions), hidden});
   const bool has_lengths = c.has(4);
   const std::vector<Index> lengths = has_lengths ? c.list(4) : std::vector<Index>();
   /// 1 for the sequences that have this step.

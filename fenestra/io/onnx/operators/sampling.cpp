@@ -130,6 +130,7 @@ Results<T> grid_sample(Call<T>& c) {
   const Index count = places.elements().value_or(0);
   const Index per_sample = places[1] * places[2];
   const Shape to{from[0], from[1], places[1], places[2]};
+  c.require_budget(to);
   const Shape one{from[0], 1, places[1], places[2]};
   std::optional<Value<T>> sum;
   const Index first = s.mode == "cubic" ? -1 : 0;

@@ -127,7 +127,9 @@ Results<T> scatter_elements(Call<T>& c) {
 
 /// For each tuple of indices the cells of the slice that it names; the first `batch` axes are those
 /// of the indices too.
-Tensor<Index> slice_cells(const Shape& shape, const Tensor<Index>& indices, int batch) {
+template <class T>
+Tensor<Index> slice_cells(const Call<T>& c, const Tensor<Index>& indices, int batch) {
+  const Shape shape = c.shape(0);
   const Index last = indices.rank() > 0 ? indices.shape()[indices.rank() - 1] : 0;
   const int width = static_cast<int>(std::min<Index>(last, kMaxRank + 1));
   if (indices.rank() < 1 || batch < 0 || batch + width > shape.rank() || batch >= indices.rank()) {
@@ -150,6 +152,7 @@ Tensor<Index> slice_cells(const Shape& shape, const Tensor<Index>& indices, int 
     slice *= shape[axis];
   }
   const Index sample = batch > 0 ? strides[static_cast<std::size_t>(batch - 1)] : 0;
+  c.require_budget(result);
   Tensor<Index> cells(result);
   for (Index i = 0; i < tuples; ++i) {
     Index begin = batch > 0 ? i / of_batch * sample : 0;
@@ -166,7 +169,7 @@ Tensor<Index> slice_cells(const Shape& shape, const Tensor<Index>& indices, int 
 
 template <class T>
 Results<T> scatter_nd(Call<T>& c) {
-  const Tensor<Index> cells = slice_cells(c.shape(0), c.at(1).numbers(), 0);
+  const Tensor<Index> cells = slice_cells(c, c.at(1).numbers(), 0);
   if (cells.shape() != c.shape(2)) {
     c.refuse("updates " + to_string(c.shape(2)) + " for slices " + to_string(cells.shape()),
              "equal shapes",
@@ -362,7 +365,7 @@ void add_selection(OperatorList& list) {
   list.add("CumSum", {11, 14}, []<class T>(Call<T>& c) -> Results<T> { return cumsum_rule(c); });
   list.add("GatherND", {11, 12, 13}, []<class T>(Call<T>& c) -> Results<T> {
     const Tensor<Index> cells =
-        slice_cells(c.shape(0),
+        slice_cells(c,
                     c.at(1).numbers(),
                     static_cast<int>(std::clamp<Index>(c.integer("batch_dims", 0), -1, kMaxRank)));
     return {moved(c.at(0), [&](const auto& x) { return picked(x, cells); })};

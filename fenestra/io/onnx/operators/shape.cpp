@@ -167,6 +167,10 @@ Results<T> range_rule(Call<T>& c) {
 template <class T>
 Results<T> where_rule(Call<T>& c) {
   const ElementType type = c.at(1).type();
+  require_broadcast_budget(c, c.shape(1), c.shape(2));
+  if (!check_broadcast(c.shape(1), c.shape(2))) {
+    require_broadcast_budget(c, c.shape(0), broadcast_shape("where", c.shape(1), c.shape(2)));
+  }
   if (c.at(0).is_known() && !c.at(1).is_real() && c.at(1).is_known() && c.at(2).is_known()) {
     const Tensor<Index> mask = c.at(0).numbers();
     // Twice two operands: chosen or not, then both.

@@ -12,6 +12,7 @@
 #include <fenestra/ops/pool/pool.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,11 @@ std::vector<Index> weight_kernel(const Call<T>& c) {
 }
 
 template <class T>
+std::optional<Shape> bias_shape(const Call<T>& c) {
+  return c.has(2) ? std::optional(c.shape(2)) : std::nullopt;
+}
+
+template <class T>
 Results<T> conv_rule(Call<T>& c) {
   const WindowAttributes w = sliding_windows(c, weight_kernel(c));
   c.reach = w.reach(nn::window_reach);
@@ -156,6 +162,7 @@ Results<T> conv_rule(Call<T>& c) {
                             .padding = w.padding(),
                             .dilation = per_axis(w.dilations),
                             .groups = c.integer("group", 1)};
+  c.require_budget(conv_geometry(c.shape(0), c.shape(1), bias_shape(c), options).y_shape());
   return c.same(c.has(2) ? conv(c.value(0), c.value(1), c.value(2), options)
                          : conv(c.value(0), c.value(1), options));
 }
@@ -222,6 +229,7 @@ Results<T> conv_transpose_rule(Call<T>& c) {
                                .output_padding = per_axis(extra),
                                .groups = c.integer("group", 1)};
   if (plain) {
+    c.require_budget(conv_transpose_geometry(x, c.shape(1), bias_shape(c), options).y_shape());
     return c.same(c.has(2) ? conv_transpose(c.value(0), c.value(1), c.value(2), options)
                            : conv_transpose(c.value(0), c.value(1), options));
   }
@@ -231,13 +239,13 @@ Results<T> conv_transpose_rule(Call<T>& c) {
   for (std::size_t i = 0; i < w.kernel.size(); ++i) {
     w.high[i] -= extra[i];
   }
-  const Value<T> whole = conv_transpose(c.value(0), c.value(1), options);
-  Shape result = whole.shape();
+  Shape result = conv_transpose_geometry(x, c.shape(1), std::nullopt, options).y_shape();
+  c.require_budget(result);
   for (std::size_t i = 0; i < w.kernel.size(); ++i) {
     result[static_cast<int>(i) + 2] -= w.low[i] + w.high[i];
   }
   c.require_budget(result);
-  Value<T> y = cropped(whole, w);
+  Value<T> y = cropped(conv_transpose(c.value(0), c.value(1), options), w);
   if (c.has(2)) {
     y = y + reshape(c.value(2), channel_shape(c.shape(2)[0], w.rank(), Layout::channels_first));
   }
@@ -256,6 +264,11 @@ Options pool_options(Call<T>& c) {
   options.padding = w.padding();
   options.dilation = per_axis(w.dilations);
   options.ceil_mode = c.flag("ceil_mode");
+  // Windows that do not fit are refused by the pool.
+  const auto [geometry, fault] = resolve_pool(c.shape(0), options, w.rank());
+  if (!fault) {
+    c.require_budget(geometry.y_shape());
+  }
   return options;
 }
 
@@ -373,6 +386,7 @@ Results<T> max_unpool_rule(Call<T>& c) {
   MaxUnpoolOptions options{
       .kernel = per_axis(w.kernel), .stride = per_axis(w.strides), .padding = w.padding()};
   const MaxUnpoolGeometry g = max_unpool_geometry(x.shape(), options, rank);
+  c.require_budget(g.y_shape());
   const Index plane = std::max<Index>(g.out.elements().value_or(0), 1);
   const Indices cells =
       cell_positions(c.at(1).indices(), {.inner = 1, .extent = plane, .shape = x.shape()});
