@@ -249,6 +249,60 @@ std::shared_ptr<const Plan<T>> plan_of(Outline outline, std::vector<Weight<T>>& 
   return plan;
 }
 
+/// Whether a shape is another than a model says. Names are labels, and what is not positive stands
+/// for an extent that the exporter did not know; so do no extents at all.
+bool contradicts(const Shape& shape, const std::vector<Dimension>& dims) {
+  if (dims.empty()) {
+    return false;
+  }
+  bool differs = shape.rank() != static_cast<int>(dims.size());
+  for (int axis = 0; !differs && axis < shape.rank(); ++axis) {
+    const std::optional<Index> extent = dims[static_cast<std::size_t>(axis)].extent;
+    differs = extent && *extent > 0 && *extent != shape[axis];
+  }
+  return differs;
+}
+
+bool is_exactly(const Shape& shape, const std::vector<Dimension>& dims) {
+  return !contradicts(shape, dims) && std::all_of(dims.begin(), dims.end(), [](const Dimension& d) {
+    return d.extent.value_or(0) > 0;
+  });
+}
+
+/// Outputs of the model that are not what it says they are. Nothing here relies on what it says,
+/// and files that other runtimes accept are wrong about it, so that this is no error of a run.
+template <class T>
+std::vector<Problem> wrong_outputs(const Outline& lines, Runner<T>& runner) {
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < lines.outputs.size(); ++i) {
+    const ValueInfo& info = lines.outputs[i];
+    const int value = lines.main.outputs[i];
+    const std::optional<Datum<T>>& result = runner.result(value);
+    const bool is_output = std::any_of(lines.model.graph.outputs.begin(),
+                                       lines.model.graph.outputs.end(),
+                                       [&](const ValueInfo& o) { return o.name == info.name; });
+    if (!is_output || !info.dims || !result || !contradicts(result->shape(), *info.dims)) {
+      continue;
+    }
+    Problem problem{.text = "the output " + io::shown(info.name) + " is " +
+                            to_string(result->shape()) + ", the model says (",
+                    .help = "a file that says what it makes; a run does not rely on it"};
+    for (std::size_t axis = 0; axis < info.dims->size(); ++axis) {
+      const Dimension& dim = (*info.dims)[axis];
+      problem.text += (axis > 0 ? ", " : "") + (dim.extent ? std::to_string(*dim.extent) : "?");
+    }
+    problem.text += ")";
+    for (const Step& step : lines.main.steps) {
+      if (std::find(step.outputs.begin(), step.outputs.end(), value) != step.outputs.end()) {
+        problem.node = step.label;
+        problem.op = operator_label(step);
+      }
+    }
+    problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
 /// What goes wrong with inputs of these shapes, besides what the outline says already.
 template <class T>
 std::vector<Problem> shape_problems(const Plan<T>& plan,
@@ -259,6 +313,7 @@ std::vector<Problem> shape_problems(const Plan<T>& plan,
   std::vector<Problem> problems;
   Runner<T> runner(plan, weights, options, nullptr);
   graph::Builder<T> builder;
+  bool are_declared = true;  // what comes out may be asked of the model for its own inputs only
   for (const ValueInfo& info : lines.inputs) {
     std::optional<Shape> shape;
     if (const auto given = shapes.find(info.name); given != shapes.end()) {
@@ -273,6 +328,7 @@ std::vector<Problem> shape_problems(const Plan<T>& plan,
         shape->push_back(*dim.extent);
       }
     }
+    are_declared = are_declared && shape && info.dims && is_exactly(*shape, *info.dims);
     if (!shape || !shape->elements()) {
       problems.push_back({.text = "the shape of the input " + io::shown(info.name) + " is open",
                           .help = "say it: " + info.name + "=...",
@@ -290,6 +346,11 @@ std::vector<Problem> shape_problems(const Plan<T>& plan,
       return !known.node.empty() && known.node == problem.node;
     });
   });
+  if (are_declared) {
+    for (Problem& problem : wrong_outputs(lines, runner)) {
+      problems.push_back(std::move(problem));
+    }
+  }
   return problems;
 }
 

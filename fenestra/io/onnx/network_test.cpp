@@ -572,6 +572,38 @@ TEST(Network, ChecksShapesOfAllNodesWithoutRunning) {
   EXPECT_NE(text.find("node \"Conv_node\" (Conv-11)"), std::string::npos) << text;
 }
 
+TEST(Network, OutputsThatAreNotWhatTheModelSaysAreListedAndMade) {
+  using Dims = std::vector<Dimension>;
+  Model m = model(13, {node("MatMul", {"x", "v"}, {"y"})}, {"x"}, {"y"});
+  m.graph.initializers = {weight("v", Shape{4, 3})};
+  const auto found = [&](const Dims& input, const Dims& output, const Shape& x) {
+    m.graph.inputs[0].dims = input;
+    m.graph.outputs[0].dims = output;
+    const Network<float> net(m);
+    EXPECT_EQ(net(drawn<float>(x)).shape(), (Shape{x[0], 3}));
+    return net.check({{"x", x}});
+  };
+  const Shape x{2, 4};
+  const Dims own{{2, {}}, {4, {}}};
+  for (const Dims& wrong : {Dims{{2, {}}, {5, {}}}, Dims{{2, {}}}, Dims{{{}, "n"}, {4, {}}}}) {
+    const std::vector<Problem> problems = found(own, wrong, x);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_EQ(problems[0].node, "MatMul_node");
+    EXPECT_EQ(problems[0].op, "MatMul-13");
+    EXPECT_NE(problems[0].text.find("the output \"y\" is (2, 3), the model says ("),
+              std::string::npos)
+        << problems[0].text;
+  }
+  // Names are labels, what is not positive is not known, and neither are no extents at all.
+  for (const Dims& right : {Dims{{2, {}}, {3, {}}}, Dims{{{}, "n"}, {-1, {}}}, Dims()}) {
+    EXPECT_TRUE(found(own, right, x).empty());
+  }
+  // Where another input is given, it decides.
+  const Dims of_one{{1, {}}, {3, {}}};
+  EXPECT_TRUE(found({{1, {}}, {4, {}}}, of_one, x).empty());
+  EXPECT_TRUE(found({{{}, "batch"}, {4, {}}}, of_one, x).empty());
+}
+
 TEST(Network, EndsWhereItIsAskedTo) {
   const Network<double> net(classifier(), {.outputs = {"flat"}});
   EXPECT_EQ(net(drawn<double>(Shape{2, 2, 5, 5})).shape(), (Shape{2, 4}));
