@@ -153,7 +153,8 @@ TEST(Network, RunsCompiledBatchedAndDifferentiated) {
   EXPECT_EQ(gradients.find_weight("head.b")->value().tensor(), Tensor<double>(Shape{3}, 2.0));
 }
 
-TEST(Network, CompiledInferencePacksWeightsFoldsNormsAndTakesInActivations) {
+/// Two convolutions beside a shortcut, and a head.
+Model residual() {
   Model m = model(13,
                   {node("Conv", {"x", "w", "b"}, {"a"}, {integers("pads", {1, 1, 1, 1})}),
                    node("BatchNormalization", {"a", "gamma", "beta", "mean", "var"}, {"n"}),
@@ -179,7 +180,11 @@ TEST(Network, CompiledInferencePacksWeightsFoldsNormsAndTakesInActivations) {
                           weight("six", Shape{}, 6.0F),
                           weight("head", Shape{10, 16}),
                           weight("bias", Shape{10})};
-  const Network<float> net(m);
+  return m;
+}
+
+TEST(Network, CompiledInferencePacksWeightsFoldsNormsAndTakesInActivations) {
+  const Network<float> net(residual());
   const auto program =
       compile<float>([&](const Value<float>& v) { return net(v); }, Shape{1, 8, 20, 20});
   const graph::Report report = graph::make_report(program.plan());
@@ -191,6 +196,29 @@ TEST(Network, CompiledInferencePacksWeightsFoldsNormsAndTakesInActivations) {
     EXPECT_EQ(value.kind == graph::NodeKind::constant, value.shape != (Shape{1, 8, 20, 20}));
   }
   EXPECT_EQ(steps, "conv+relu* conv+add+clip* chain sum_to div matmul* ");
+}
+
+TEST(Network, CompiledInferenceOfABatchGoesByPieces) {
+  const Network<float> net(residual());
+  const Shape x{16, 8, 20, 20};
+  const auto compiled = [&](const CompileOptions& options) {
+    return compile<float>([&](const Value<float>& v) { return net(v); }, x, options);
+  };
+  const auto pieces = compiled({.threads = 1});
+  const auto whole = compiled({.threads = 1, .batch_tiling = std::nullopt});
+  // Both convolutions, what is taken in, and the chain behind them: a few samples at a time.
+  ASSERT_EQ(pieces.plan().loops().size(), 1U);
+  const graph::PieceLoop& loop = pieces.plan().loops()[0];
+  EXPECT_EQ(loop.samples, 16);
+  EXPECT_GT(loop.pieces(), 1);
+  EXPECT_EQ(loop.first, 0U);
+  EXPECT_GE(loop.end, 3U);
+  EXPECT_TRUE(whole.plan().loops().empty());
+  EXPECT_LT(pieces.plan().arena_bytes(), whole.plan().arena_bytes());
+  const Tensor<float> images = drawn<float>(x);
+  Context one(pieces);
+  Context other(whole);
+  EXPECT_EQ(pieces.run(one, images)[0], whole.run(other, images)[0]);
 }
 
 TEST(Network, IsTrainedByTheTrainerAndFrozenWeightsStay) {
