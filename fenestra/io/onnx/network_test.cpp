@@ -1,11 +1,13 @@
 // Networks made of models: what they hold, run, differentiate, train and complain about.
 #include <fenestra/base/key.hpp>
+#include <fenestra/engine/differentiate.hpp>
 #include <fenestra/fenestra.hpp>
 #include <fenestra/graph/report.hpp>
 #include <fenestra/io/onnx/small_models_test.hpp>
 #include <fenestra/io/onnx/wire.hpp>
 #include <fenestra/nn/summary.hpp>
 #include <fenestra/nn/trainer.hpp>
+#include <fenestra/nn/trainer_program.hpp>
 
 #include <gtest/gtest.h>
 
@@ -241,6 +243,61 @@ TEST(Network, IsTrainedByTheTrainerAndFrozenWeightsStay) {
     EXPECT_EQ(trainer.model().find_weight("conv.w")->value().tensor(), before);
     EXPECT_EQ(trainer.model().find_weight("mean")->value().tensor(), mean_before);
   }
+}
+
+/// The training step of a network, as the trainer traces it.
+Program<float> training_step(Network<float> net, const Shape& inputs) {
+  const std::vector<nn::Slot<float>> slots = nn::slots<float>(net);
+  nn::detail::SlotScope<float> scope(slots);
+  graph::Builder<float> builder;
+  const Value<float> x(builder.input(inputs, "x"));
+  const std::vector<graph::NodeId> trained = nn::detail::put_nodes<float>(builder, slots, scope);
+  auto pass = nn::Pass<float>::training(Key(1));
+  const Value<float> y = net(x, pass);
+  const Value<float> loss = sum(y * y);
+  builder.output(*loss.as<graph::Value<float>>(), "loss");
+  const std::size_t first[] = {0};
+  return Program<float>(graph::reverse(builder.graph(), first, trained, graph::Seed::one),
+                        {.threads = 1, .fold = false});
+}
+
+TEST(Network, FrozenWeightsAreNeitherDifferentiatedNorAreTheirInputsStored) {
+  const Shape inputs{4, 8, 20, 20};
+  Network<float> net(residual());
+  const auto of_weights = [](const Program<float>& program) {
+    std::string shapes;
+    for (const graph::ReportStep& step : graph::make_report(program.plan()).steps) {
+      if (step.operation.find("weight_grad") != std::string::npos) {
+        shapes += to_string(step.shape) + " ";
+      }
+    }
+    return shapes;
+  };
+  const auto has_step = [](const Program<float>& program, std::string_view operation) {
+    const graph::Report report = graph::make_report(program.plan());
+    return std::any_of(report.steps.begin(), report.steps.end(), [&](const auto& step) {
+      return step.operation.find(operation) != std::string::npos;
+    });
+  };
+  const Program<float> all = training_step(net, inputs);
+  EXPECT_EQ(of_weights(all), "(16, 16, 3, 3) (16, 8, 3, 3) ");
+  EXPECT_TRUE(has_step(all, "conv_input_grad"));
+  // Nothing goes on to what stands before the first weight that is trained.
+  for (const char* name : {"w", "b", "gamma", "beta"}) {
+    net.set_trained(name, false);
+  }
+  const Program<float> second = training_step(net, inputs);
+  EXPECT_EQ(of_weights(second), "(16, 16, 3, 3) ");
+  EXPECT_FALSE(has_step(second, "conv_input_grad"));
+  // With the head alone no picture outlives the forward pass: a step needs what inference needs,
+  // and a training step of all weights keeps several for each layer.
+  net.set_trained("v", false);
+  const Program<float> head = training_step(net, inputs);
+  EXPECT_EQ(of_weights(head), "");
+  const std::size_t picture = 4 * 16 * 20 * 20 * sizeof(float);
+  EXPECT_GE(all.plan().arena_bytes(), 4 * picture);
+  EXPECT_LT(second.plan().arena_bytes(), all.plan().arena_bytes());
+  EXPECT_LE(head.plan().arena_bytes(), 2 * picture);
 }
 
 TEST(Network, StatisticsFollowTheBatchWhereAsked) {
