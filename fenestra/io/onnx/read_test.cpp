@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace fenestra::onnx {
 namespace {
@@ -26,6 +29,14 @@ void expect_in(const std::string& text, std::string_view part) {
 /// The only initialiser of a model with that tensor.
 TensorData tensor(const std::string& bytes) {
   return parse(model(sub(5, bytes))).graph.initializers.at(0);
+}
+
+std::string entry(const std::string& key, const std::string& value) {
+  return sub(13, sub(1, key) + sub(2, value));
+}
+/// A model with so many float32 numbers in another file.
+std::string external(const std::string& entries, std::uint64_t count = 2) {
+  return model(sub(5, dims({count}) + num(2, 1) + sub(8, "w") + entries + num(14, 1)));
 }
 
 TEST_F(OnnxRead, AModelIsWhatItsBytesSay) {
@@ -194,6 +205,61 @@ TEST_F(OnnxRead, NestingHasABound) {
   expect_in(refusal(model(graph)), "at most 100 messages within each other");
 }
 
+/// The largest address space this process had, in KiB; 0 where the system does not say.
+Index peak_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmPeak:")) {
+      return std::stoll(line.substr(7));
+    }
+  }
+  return 0;
+}
+
+TEST_F(OnnxRead, NoMemoryIsAskedForOnTheWordOfAFile) {
+  // Each claims at least 1 GiB, most of them more than a machine has, in a file of a few bytes.
+  const std::uint64_t giga = std::uint64_t{1} << 30;
+  const std::string raw = sub(9, plain({1.0F}));
+  const auto of_tensor = [](const std::string& bytes) { return model(sub(5, bytes)); };
+  const auto far = [&](const std::string& length) {
+    return external(entry("location", "data") + length, giga);
+  };
+  write("data", plain({1.0F, 2.0F}));
+  const std::vector<std::string> files = {
+      of_tensor(dims({giga}) + num(2, 1)),
+      of_tensor(dims({giga}) + num(2, 1) + raw),
+      of_tensor(dims({giga, giga}) + num(2, 1) + raw),
+      of_tensor(dims({giga}) + num(2, 1) + sub(4, plain({1.0F}))),
+      of_tensor(dims({giga}) + num(2, 7) + sub(7, varint(5))),
+      of_tensor(dims({giga}) + num(2, 11) + sub(10, plain({1.0}))),
+      of_tensor(dims({giga}) + num(2, 10) + sub(5, varint(0x3e00))),
+      of_tensor(dims({4 * giga}) + num(2, 9) + sub(5, varint(1))),
+      of_tensor(dims({1}) + num(2, 1) + varint(9 * 8 + 2) + varint(giga) + "1234"),
+      of_tensor(varint(1 * 8 + 2) + varint(giga) + "12"),
+      model(varint(1 * 8 + 2) + varint(8 * giga)),
+      varint(7 * 8 + 2) + varint(1024 * giga) + "graph",
+      num(1, 8) + varint(2 * 8 + 2) + varint(giga) + "a name",
+      far(""),
+      far(entry("length", std::to_string(4 * giga))),
+      far(entry("offset", std::to_string(giga)) + entry("length", std::to_string(4 * giga))),
+  };
+  // What a process takes by the way, its first allocations of all sizes and a sanitizer's tables.
+  constexpr Index kMostKib = 128 * 1024;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto file = write("m.onnx", files[i]);
+    const Index before = peak_kib();
+    EXPECT_NE(complaint([&] {
+                const Model read = read_model(file);
+                for (const TensorData& one : read.graph.initializers) {
+                  one.read_nearest();
+                }
+              }),
+              "")
+        << "file " << i;
+    EXPECT_LT(peak_kib() - before, kMostKib) << "file " << i;
+  }
+}
+
 TEST_F(OnnxRead, NoBeginningIsTakenForTheWhole) {
   const std::string file = sum_model();
   for (std::size_t length = 0; length < file.size(); ++length) {
@@ -232,13 +298,6 @@ TEST_F(OnnxRead, EveryWrongNameIsListed) {
 }
 
 // --- Numbers in other files --------------------------------------------------------------------
-
-std::string entry(const std::string& key, const std::string& value) {
-  return sub(13, sub(1, key) + sub(2, value));
-}
-std::string external(const std::string& entries) {
-  return model(sub(5, dims({2}) + num(2, 1) + sub(8, "w") + entries + num(14, 1)));
-}
 
 TEST_F(OnnxRead, ExternalNumbersAreReadFromTheModelsFolder) {
   std::filesystem::create_directory(path("sub"));
