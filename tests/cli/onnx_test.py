@@ -3,7 +3,9 @@
 head, trained on and converted, as the guide tells it. Called with the tool.
 """
 
+import ast
 import json
+import math
 import os
 import re
 import shlex
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 TOOL = os.path.abspath(sys.argv[1])
 FINE, LAW_BROKEN, USAGE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -42,12 +45,72 @@ def node(op, inputs, outputs):
 
 
 def value(name, *extents):
-    dims = b"".join(sub(1, num(1, extent)) for extent in extents)
+    """float32 with these extents, those that are text by their names."""
+    dims = b"".join(sub(1, sub(2, extent) if isinstance(extent, str) else num(1, extent))
+                    for extent in extents)
     return sub(1, name) + sub(2, sub(1, num(1, 1) + sub(2, dims)))
+
+
+def weights(name, numbers, *extents):
+    """An initialiser of float32."""
+    return sub(5, b"".join(num(1, extent) for extent in extents) + num(2, 1) + sub(8, name) +
+               sub(9, struct.pack(f"<{len(numbers)}f", *numbers)))
 
 
 def model(graph):
     return num(1, 8) + sub(8, num(2, 13)) + sub(7, graph)
+
+
+def normed_network():
+    """Digits of 8 x 8 by a convolution and batch norm; its statistics are those of no data."""
+    def wave(count):
+        return [math.sin(1.3 * i) / 2 for i in range(count)]
+    return model(
+        node("Conv", ["x", "w"], ["a"]) +
+        node("BatchNormalization", ["a", "gamma", "beta", "mean", "var"], ["n"]) +
+        node("Relu", ["n"], ["r"]) + node("Flatten", ["r"], ["flat"]) +
+        node("Gemm", ["flat", "head"], ["y"]) +
+        weights("w", wave(4 * 9), 4, 1, 3, 3) + weights("gamma", [1] * 4, 4) +
+        weights("beta", [0] * 4, 4) + weights("mean", [0.25] * 4, 4) +
+        weights("var", [2] * 4, 4) + weights("head", wave(144 * 10), 144, 10) +
+        sub(11, value("x", "n", 1, 8, 8)) + sub(12, value("y", "n", 10)))
+
+
+def png(rows):
+    """A picture of rows of (red, green, blue)."""
+    def chunk(kind, data):
+        return (struct.pack(">I", len(data)) + kind + data +
+                struct.pack(">I", zlib.crc32(kind + data)))
+    lines = b"".join(b"\0" + bytes(part for cell in row for part in cell) for row in rows)
+    return (b"\x89PNG\r\n\x1a\n" +
+            chunk(b"IHDR", struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
+
+
+def resized(line, extent):
+    """Numbers by a triangle filter, as wide as a new cell where that is the larger one."""
+    ratio = len(line) / extent
+    reach = max(ratio, 1)
+    result = []
+    for cell in range(extent):
+        centre = (cell + 0.5) * ratio
+        taps = [max(0, 1 - abs(i + 0.5 - centre) / reach) for i in range(len(line))]
+        result.append(sum(tap * number for tap, number in zip(taps, line)) / sum(taps))
+    return result
+
+
+def transposed(rows):
+    return [list(column) for column in zip(*rows)]
+
+
+def array_of(path):
+    """Extents and numbers of a float32 .npy file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    begin = 10 + struct.unpack_from("<H", data, 8)[0]
+    header = ast.literal_eval(data[10:begin].decode())
+    assert header["descr"] == "<f4" and not header["fortran_order"], header
+    return header["shape"], struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])
 
 
 class Onnx(unittest.TestCase):
@@ -134,6 +197,52 @@ class Onnx(unittest.TestCase):
         self.assertIn("inputs are input", self.call(
             ["run", self.onnx, "--input", "no=x.npy", "--output-dir", folder], USAGE).stderr)
 
+    def test_pictures_are_prepared_as_the_command_line_says(self):
+        rows = [[tuple((40 * y + 23 * x + 70 * c) % 256 for c in range(3)) for x in range(4)]
+                for y in range(6)]
+        picture = self.write("cells.png", png(rows))
+        mean, scale = [0.4, 0.5, 0.6], [0.2, 0.25, 0.5]
+        # What the network is given: channels of rows.
+        def prepared(height, width):
+            channels = []
+            for c in range(3):
+                cells = [[cell[c] / 255 for cell in row] for row in rows]
+                tall = transposed([resized(column, height) for column in transposed(cells)])
+                channels.append([[(cell - mean[c]) / scale[c] for cell in resized(row, width)]
+                                 for row in tall])
+            return channels
+        numbers = ["--mean", ",".join(map(str, mean)), "--scale", ",".join(map(str, scale))]
+        # By --size, up and down at once; by the extents that the model says; as the picture is.
+        for layout, size, extents, (height, width) in [
+                ("nchw", ["--size", "9x3"], ("n", 3, "h", "w"), (9, 3)),
+                ("nchw", [], ("n", 3, 5, 8), (5, 8)),
+                ("nchw", [], ("n", 3, "h", "w"), (6, 4)),
+                ("nhwc", ["--size", "9x3"], ("n", "h", "w", 3), (9, 3)),
+                ("nhwc", [], ("n", 5, 8, 3), (5, 8))]:
+            with self.subTest(layout=layout, size=size, extents=extents):
+                file = self.write("neg.onnx", model(node("Neg", ["x"], ["y"]) +
+                                                    sub(11, value("x", *extents)) +
+                                                    sub(12, value("y"))))
+                folder = self.path("prepared")
+                self.call(["run", file, "--input", f"x={picture}", "--layout", layout, *size,
+                           *numbers, "--output-dir", folder, "--force"])
+                shape, got = array_of(os.path.join(folder, "y.npy"))
+                channels = prepared(height, width)
+                if layout == "nchw":
+                    self.assertEqual(shape, (1, 3, height, width))
+                    wanted = [n for channel in channels for row in channel for n in row]
+                else:
+                    self.assertEqual(shape, (1, height, width, 3))
+                    wanted = [channels[c][y][x] for y in range(height) for x in range(width)
+                              for c in range(3)]
+                # Numbers up to 1/0.2, weights and up to 4 sums on two axes, mean and scale: some
+                # 16 roundings of float32.
+                for a, b in zip(got, wanted, strict=True):
+                    self.assertAlmostEqual(-a, b, delta=5 * 16 * 2**-24)
+        self.assertIn("--mean", self.call(
+            ["run", file, "--input", f"x={picture}", "--mean", "a,b", "--output-dir", folder],
+            USAGE).stderr)
+
     def test_no_output_takes_the_file_of_another(self):
         folder = self.path("both")
         file = self.write("both.onnx", model(
@@ -176,6 +285,61 @@ class Onnx(unittest.TestCase):
         self.call(["convert", after, back, "--model", tuned])
         with open(back, "rb") as one, open(tuned, "rb") as other:
             self.assertEqual(one.read(), other.read())
+
+    def finetuned(self, file, output, *words):
+        """The lines of a run on the digits, and the tensors that it leaves."""
+        output = self.path(output)
+        lines = self.call(["finetune", file, "--data", "digits", "--threads", "1", "--output",
+                           output, "--json", *words]).stdout.splitlines()
+        return [json.loads(line) for line in lines], self.tensors(output)
+
+    def tensors(self, file):
+        weights_file = self.path("tensors.safetensors")
+        self.call(["convert", file, weights_file, "--force"])
+        return tensors_of(weights_file)
+
+    def test_a_network_is_cut_and_gets_a_head_where_it_was(self):
+        lines, after = self.finetuned(self.onnx, "cut.onnx", "--cut", "fc1/Gemm", "--epochs", "3")
+        start, end = lines[0], lines[-1]
+        self.assertIn("a new head of 10 classes after fc1/Gemm", start["head"])
+        self.assertIn("left out, behind it: fc2.weight, fc2.bias, fc3.weight, fc3.bias", start["head"])
+        self.assertGreater(end["accuracy"], 0.8)
+        before = self.tensors(self.onnx)
+        left = {name for name in before if not name.startswith(("fc2.", "fc3."))}
+        self.assertEqual(before.keys() & after.keys(), left)
+        self.assertEqual(len(after.keys() - left), 2)
+        again = json.loads(self.call(["eval", self.path("cut.onnx"), "--data", "digits",
+                                      "--json"]).stdout)
+        self.assertEqual(again["confusion"], end["confusion"])
+        self.assertIn("it runs", self.call(["check", self.path("cut.onnx"),
+                                            "input=1x1x28x28"]).stdout)
+
+    def test_batch_norm_goes_by_the_models_statistics_or_the_batchs(self):
+        file = self.write("normed.onnx", normed_network())
+        before = self.tensors(file)
+        for words, used in [(["--bn", "frozen"], "frozen"), (["--bn", "batch"], "batch"),
+                            ([], "batch"), (["--batch", "8"], "frozen")]:
+            with self.subTest(words=words):
+                lines, after = self.finetuned(file, "normed-tuned.onnx", "--epochs", "1",
+                                              "--force", *words)
+                self.assertEqual(lines[0]["batch_norm"], used)
+                self.assertEqual(before.keys(), after.keys())
+                for name in ("mean", "var"):
+                    self.assertEqual(before[name] == after[name], used == "frozen", name)
+                for name in ("w", "gamma", "beta", "head"):
+                    self.assertNotEqual(before[name], after[name], name)
+
+    def test_the_loss_is_the_one_that_was_asked_for(self):
+        plain, weights_of_plain = self.finetuned(self.onnx, "plain.onnx", "--epochs", "1")
+        smooth, weights_of_smooth = self.finetuned(self.onnx, "smooth.onnx", "--epochs", "1",
+                                                   "--loss", "cross-entropy smoothing=0.2")
+        self.assertNotEqual(weights_of_plain, weights_of_smooth)
+        # No scores have less than the entropy of labels of which a fifth is spread over ten.
+        least = -(0.82 * math.log(0.82) + 9 * 0.02 * math.log(0.02))
+        self.assertLess(plain[-1]["loss"], least)
+        self.assertGreater(smooth[-1]["loss"], least)
+        self.call(["finetune", self.onnx, "--data", "digits", "--loss", "nonsense", "--output",
+                   self.path("none.onnx")], BAD_INPUT)
 
     def test_interrupted_and_resumed_is_as_if_it_had_not_been(self):
         words = ["finetune", self.onnx, "--data", "digits", "--head", "0", "--freeze", "conv1.*",
