@@ -68,8 +68,9 @@ asan-quick:  ## the same for kernels, files, Python and the examples only
 tsan:  ## everything that uses threads under the thread sanitizer
 	@scripts/install-packages
 	cmake --preset tsan
-	cmake --build --preset tsan --target threads_tests io_tests kernels_tests kernel_laws_tests graph_tests
-	ctest --preset tsan -L '^(threads|io|kernels|kernel_laws|graph)$$'
+	cmake --build --preset tsan --target threads_tests io_tests data_tests kernels_tests kernel_laws_tests \
+		ops_tests graph_tests nn_tests training_tests faults_tests
+	ctest --preset tsan -L '^(threads|io|data|kernels|kernel_laws|ops|graph|nn|training|faults)$$'
 
 tsan-quick:  ## the same for calls from several threads at once only
 	@scripts/install-packages
