@@ -3,8 +3,10 @@
 // One axis of a 2-D window: kernel 1 to 7, stride 1 to 4, dilation 1 to 3 (1 for kernel 1), padding
 // low and high 0 to 4 each: 1900 choices, all taken. The product of two axes is sampled: every
 // choice with itself, and with another one by permutations of the list, so that every choice is
-// taken equally often on the rows and on the columns. On a line: every kernel 1 to 64 with every
-// stride 1 to 16 and every dilation 1 to 9, padding low and high drawn from 0 to 40.
+// taken equally often on the rows and on the columns. Where layouts and kinds of channels are
+// sampled too, they take turns from problem to problem and, for each choice on the rows, from one
+// time to the next: two times see both layouts, five all four kinds. On a line: every kernel 1 to
+// 64 with every stride 1 to 16 and every dilation 1 to 9, padding low and high drawn from 0 to 40.
 #pragma once
 
 #include <fenestra/spec/random.hpp>
