@@ -95,8 +95,8 @@ struct ReducedOperator : PoolOperator<ReducedGeometry<R>> {
   }
 };
 
-/// Random options of a pool, but for numbers of its own, and the x they belong to. `Options` has the
-/// window fields.
+/// Random options of a pool, but for numbers of its own, and the x they belong to. `Options` has
+/// the window fields.
 template <class Options>
 Shape random_pool(Random& random, Options& options, Reach reach = Reach::exact) {
   const int rank = random_rank(random);
