@@ -1,9 +1,15 @@
 // Models written down in a test: one node or a few, everything an input. Not installed.
 #pragma once
 
+#include <fenestra/base/key.hpp>
 #include <fenestra/io/onnx/network.hpp>
+#include <fenestra/io/onnx/wire.hpp>
 
+#include <functional>
 #include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,6 +112,49 @@ inline std::vector<Datum<double>> run(Index opset,
     list.push_back(results.at(name));
   }
   return list;
+}
+
+/// float32 numbers between -1 and 1, or `fill`, in bytes that the tensor keeps.
+inline TensorData weight(const std::string& name,
+                         const Shape& shape,
+                         std::optional<float> fill = {}) {
+  struct Kept {
+    std::vector<float> numbers;
+    WireFile file;
+  };
+  auto kept = std::make_shared<Kept>();
+  const Key key = Key(name.size()).fold(static_cast<std::uint64_t>(name[0]));
+  for (Index i = 0; i < shape.elements().value_or(0); ++i) {
+    kept->numbers.push_back(
+        fill.value_or(static_cast<float>(2 * key.uniform(static_cast<std::uint64_t>(i)) - 1)));
+  }
+  kept->file = {"weights", std::as_bytes(std::span(kept->numbers))};
+  TensorData tensor;
+  tensor.name = name;
+  tensor.type = ElementType::float32;
+  tensor.shape = shape;
+  tensor.storage = TensorData::Storage::raw;
+  tensor.pieces = {kept->file.bytes};
+  tensor.file = std::shared_ptr<const WireFile>(kept, &kept->file);
+  return tensor;
+}
+
+template <class T>
+Tensor<T> drawn(const Shape& shape) {
+  Tensor<T> x(shape);
+  for (Index i = 0; i < x.size(); ++i) {
+    x.mutable_data()[i] = static_cast<T>(2 * Key(5).uniform(static_cast<std::uint64_t>(i)) - 1);
+  }
+  return x;
+}
+
+inline std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace fenestra::onnx::small
