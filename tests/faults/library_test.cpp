@@ -10,6 +10,7 @@
 #include <fenestra/io/image.hpp>
 #include <fenestra/io/npy.hpp>
 #include <fenestra/io/npz.hpp>
+#include <fenestra/io/regions.hpp>
 #include <fenestra/io/safetensors.hpp>
 #include <fenestra/nn/optimiser.hpp>
 #include <tests/faults/failing_memory.hpp>
@@ -17,6 +18,7 @@
 
 #include <gtest/gtest.h>
 
+#include <turbojpeg.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -333,6 +335,28 @@ constexpr const char* kName = "a tensor with a name too long for a small string"
 
 T named(const io::TensorMap& map) { return std::get<T>(map.find(kName)->second); }
 
+/// Row by row.
+template <io::RegionFormat format>
+void save_by_parts(const std::filesystem::path& path, const T& tensor) {
+  io::RegionWriter writer(path, format, tensor.shape());
+  Box row(tensor.shape());
+  for (Index i = 0; i < tensor.shape()[1]; ++i) {
+    row.set(1, {i, i + 1});
+    writer.write(row, tensor.data() + i * tensor.shape()[2]);
+  }
+  writer.commit();
+}
+T load_by_parts(const std::filesystem::path& path) {
+  const io::RegionReader reader(path);
+  T tensor(reader.shape());
+  Box row(reader.shape());
+  for (Index i = 0; i < tensor.shape()[1]; ++i) {
+    row.set(1, {i, i + 1});
+    reader.read(row, tensor.mutable_data() + i * tensor.shape()[2]);
+  }
+  return tensor;
+}
+
 constexpr Format kFormats[] = {
     {"npy",
      [](const std::filesystem::path& path, const T& tensor) { io::save_npy(path, tensor); },
@@ -352,6 +376,8 @@ constexpr Format kFormats[] = {
        io::save_png(path, io::to_image(tensor));
      },
      [](const std::filesystem::path& path) { return io::to_tensor(io::load_image(path)); }},
+    {"parts_of_npy", &save_by_parts<io::RegionFormat::npy>, &load_by_parts},
+    {"parts_of_pgm", &save_by_parts<io::RegionFormat::pgm>, &load_by_parts},
 };
 
 class Files : public testing::TestWithParam<Format> {
@@ -402,6 +428,23 @@ TEST(IdxFiles, SurviveBeingRead) {
   static constexpr unsigned char kFile[] = {0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 9, 8, 7, 6, 5, 4};
   expect_survival("decode_idx", [] {
     return Tensors{io::decode_idx<float>(std::as_bytes(std::span(kFile)), "in memory")};
+  });
+}
+
+TEST(JpegFiles, SurviveBeingRead) {
+  const io::Image picture = io::to_image(sample({3, 20, 30}, 1));
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  const tjhandle encoder = tjInitCompress();
+  ASSERT_EQ(
+      tjCompress2(
+          encoder, picture.bytes.data(), 30, 0, 20, TJPF_RGB, &bytes, &size, TJSAMP_420, 90, 0),
+      0);
+  const std::string file(reinterpret_cast<const char*>(bytes), size);
+  tjFree(bytes);
+  tjDestroy(encoder);
+  expect_survival("decode_image", [&] {
+    return Tensors{io::to_tensor(io::decode_image(std::as_bytes(std::span(file)), "in memory"))};
   });
 }
 
