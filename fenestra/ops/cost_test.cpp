@@ -149,6 +149,18 @@ constexpr Problem kProblems[] = {
     {"elementwise", "f=add a=0x1000000000 b=1"},
     {"elementwise", "f=exp x=0x1000000000"},
     {"reshape", "x=0x1000000000 y=1000000000x0"},
+    {"where", "mask=0x1000000000 a=1 b=scalar"},
+    {"where", "mask=1 a=1000000000x0 b=scalar"},
+    {"cumsum", "x=0x1000000000 axis=1"},
+    {"cumsum", "x=1000000000x0 axis=0"},
+    {"cumsum", "x=1000000000x0 axis=1 reverse=true"},
+    {"sort", "x=0x1000000000 axis=1"},
+    {"sort", "x=1000000000x0 axis=0 count=500000000"},
+    {"sort", "x=1000000000x0 axis=1"},
+    {"gather", "x=0x1000000000 indices=0x500000000 axis=1"},
+    {"gather", "x=1000000000x0 indices=3 axis=0 slices=true"},
+    {"gather", "x=1000000000x0 indices=1000000000x0 axis=1"},
+    {"gather", "x=5 indices=0x1000000000 slices=true"},
 };
 
 Tensor<double> small_integers(Random& random, const Shape& shape) {

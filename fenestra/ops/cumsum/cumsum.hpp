@@ -44,6 +44,9 @@ struct CumsumPrimitive : PrimitiveBase<CumsumPrimitive> {
     if constexpr (KernelScalar<T>) {
       cumsum_kernel(in[0].data(), out, view, reverse);
     } else {
+      if (view.extent == 0) {
+        return;  // however many lines there are
+      }
       for (Index o = 0; o < view.outer; ++o) {
         for (Index i = 0; i < view.inner; ++i) {
           T sum(0);

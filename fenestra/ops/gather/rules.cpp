@@ -40,6 +40,9 @@ void write_cells(const GatherGeometry& g, Index count, const Index* indices, Ind
     return ((item * view.outer + o) * view.extent + at) * view.inner + i;
   };
   const Index chosen = g.slices ? g.indices.elements().value_or(0) : g.indices[g.axis];
+  if (chosen == 0 || view.inner == 0) {
+    return;  // however large the other extents are
+  }
   for (Index item = 0; item < count; ++item) {
     for (Index o = 0; o < view.outer; ++o) {
       for (Index j = 0; j < chosen; ++j) {
