@@ -9,6 +9,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -28,9 +29,11 @@ struct Choices {
   bool is_double = false;
   bool batch_norm = false;  ///< by the batch in training
   std::vector<std::string> outputs = {};
+  std::uint64_t budget = onnx::NetworkOptions{}.budget;
 
   onnx::NetworkOptions options() const {
-    return {.batch_norm = batch_norm ? onnx::BatchNormMode::batch : onnx::BatchNormMode::frozen,
+    return {.budget = budget,
+            .batch_norm = batch_norm ? onnx::BatchNormMode::batch : onnx::BatchNormMode::frozen,
             .outputs = outputs};
   }
 };
@@ -57,16 +60,21 @@ auto with_network(const AnyLayer& layer, const F& f) {
   });
 }
 
-/// A new last layer, or a head after a value; `batch` is the shape of a batch of one.
+/// A new last layer, or a head after a value; `sample` is the shape of one sample.
 onnx::Model with_other_head(const onnx::Model& model,
+                            const Choices& choices,
                             const std::optional<std::string>& cut,
-                            const Shape& batch,
+                            const Shape& sample,
                             Index classes,
                             std::uint64_t seed) {
   if (!cut) {
     return onnx::with_classes(model, classes, seed);
   }
-  const onnx::Network<float> until(model, {.outputs = {*cut}});
+  Shape batch{1};
+  for (const Index extent : sample) {
+    batch.push_back(extent);
+  }
+  const onnx::Network<float> until(model, {.budget = choices.budget, .outputs = {*cut}});
   return onnx::with_head_at(model, *cut, nn::summary(until, batch).output, classes, seed);
 }
 
@@ -80,7 +88,7 @@ AnyLayer load(const std::filesystem::path& path,
   const WithoutGil released;
   onnx::Model model = onnx::read_model(path);
   if (classes) {
-    model = with_other_head(model, cut, shape, *classes, seed);
+    model = with_other_head(model, choices, cut, shape, *classes, seed);
   }
   return made(std::move(model), choices);
 }
@@ -133,6 +141,7 @@ py::dict about(const AnyLayer& layer) {
     result["outputs"] = infos_of(network.outputs());
     result["batch_norm"] = network.options().batch_norm == onnx::BatchNormMode::batch;
     result["chosen"] = network.options().outputs;
+    result["budget"] = network.options().budget;
     return result;
   });
 }
@@ -258,12 +267,16 @@ void export_model(const AnyLayer& layer,
 
 void define_onnx(py::module_& module) {
   py::class_<Choices>(module, "_OnnxChoices", "How a network is made of an ONNX file.")
-      .def(py::init([](bool is_double, bool batch_norm, std::vector<std::string> outputs) {
-             return Choices{is_double, batch_norm, std::move(outputs)};
+      .def(py::init([](bool is_double,
+                       bool batch_norm,
+                       std::vector<std::string> outputs,
+                       std::uint64_t budget) {
+             return Choices{is_double, batch_norm, std::move(outputs), budget};
            }),
            py::arg("double"),
            py::arg("batch_norm"),
-           py::arg("outputs"));
+           py::arg("outputs"),
+           py::arg("budget"));
   module.def("_onnx_load",
              &load,
              py::arg("path"),

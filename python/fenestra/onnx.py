@@ -161,7 +161,7 @@ class Network(Layer):
         about = _core._onnx_about(self._layer)
         frozen = [name for name, trained, _ in self._layer.slots() if not trained]
         state = [np.asarray(value) for value in self.tree_state().values()]
-        choices = (self._layer.double, about["batch_norm"], about["chosen"])
+        choices = (self._layer.double, about["batch_norm"], about["chosen"], about["budget"])
         return _unpickled, (_core._onnx_bytes(self._layer), about["file"], choices, frozen, state)
 
     def __repr__(self) -> str:
@@ -185,7 +185,7 @@ def _network(held: _core._Layer) -> Network:
 
 
 def _unpickled(
-    file: bytes, name: str, choices: tuple[bool, bool, list[str]], frozen: list[str], state: list[Any]
+    file: bytes, name: str, choices: tuple[bool, bool, list[str], int], frozen: list[str], state: list[Any]
 ) -> Network:
     held = _core._onnx_from_bytes(file, name, _core._OnnxChoices(*choices))
     # In the order of the file, which does not depend on what is trained.
@@ -202,6 +202,7 @@ def load(
     cut: Optional[str] = None,
     sample: Optional[Sequence[int]] = None,
     seed: Union[int, Key] = 0,
+    budget: int = 4 << 30,
 ) -> Network:
     """The model of an ONNX file. All that keeps it from running is said at once, a line each.
 
@@ -214,6 +215,7 @@ def load(
         cut: with classes: the value after which a new head begins.
         sample: with cut: the shape of one sample, (channels, spatial...).
         seed: of the new weights.
+        budget: bytes that one result may have whose size is a number in the model.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "net.onnx")
@@ -223,15 +225,22 @@ def load(
     """
     if batch_norm not in ("frozen", "batch"):
         raise ValueError(f"load: batch_norm = {batch_norm!r}\n  fix: 'frozen' or 'batch'")
-    if isinstance(outputs, str) or not all(isinstance(name, str) for name in outputs):
-        raise TypeError("load: outputs are names\n  fix: outputs=['scores']")
+    names = []
+    # A text would give its letters, a view of memory nothing that can be looked at.
+    for name in [None] if isinstance(outputs, (str, memoryview)) else outputs:
+        if not isinstance(name, str):
+            raise TypeError("load: outputs are names\n  fix: outputs=['scores']")
+        names.append(name)
     if classes is not None and (isinstance(classes, bool) or not isinstance(classes, int)):
         raise TypeError(f"load: classes is {type(classes).__name__}, needed an int\n  fix: classes=10")
     if cut is not None and (classes is None or sample is None):
         raise ValueError("load: cut without classes or sample\n  fix: all of cut, classes and sample")
-    choices = _core._OnnxChoices(is_double(dtype, "load"), batch_norm == "batch", list(outputs))
-    batch = None if sample is None else (1, *sample)
-    return _network(_core._onnx_load(path_text(path), choices, classes, cut, batch, seed_of(seed)))
+    if isinstance(budget, bool) or not isinstance(budget, int):
+        raise TypeError(f"load: budget is {type(budget).__name__}, needed an int\n  fix: budget=4 << 30")
+    if not 0 <= budget < 2**64:
+        raise ValueError(f"load: budget = {budget:#x}\n  fix: from 0 to 2^64 - 1")
+    choices = _core._OnnxChoices(is_double(dtype, "load"), batch_norm == "batch", names, budget)
+    return _network(_core._onnx_load(path_text(path), choices, classes, cut, sample, seed_of(seed)))
 
 
 def problems(path: Path) -> list[str]:

@@ -318,6 +318,8 @@ def test_wrong_arguments_are_refused_with_words(rng, tmp_path):
         (lambda: fn.onnx.load(path, classes="ten"), TypeError, "an int"),
         (lambda: fn.onnx.load(path, classes=-1), ValueError, "-1"),
         (lambda: fn.onnx.load(path, cut="h"), ValueError, "classes and sample"),
+        (lambda: fn.onnx.load(path, budget="1 GiB"), TypeError, "budget is str, needed an int"),
+        (lambda: fn.onnx.load(path, budget=-1), ValueError, r"budget = -0x1\n  fix: from 0 to 2\^64 - 1"),
         (lambda: net.set_trained("z*", False), ValueError, "there is no weight 'z\\*'"),
         (lambda: net.set_trained(1, False), TypeError, "is no text"),
         (lambda: net.update({"d": [1.0]}), ValueError, "'d'"),
@@ -335,6 +337,32 @@ def test_wrong_arguments_are_refused_with_words(rng, tmp_path):
         with pytest.raises(error, match=words):
             call()
     assert not (tmp_path / "y.onnx").exists()
+
+
+def test_sizes_of_a_model_are_bounded_by_a_budget_in_bytes(tmp_path):
+    path = tmp_path / "tile.onnx"
+    path.write_bytes(files.model(
+        [files.node("Tile", ["x", "repeats"], ["y"])], [files.value("x", files.FLOAT, [1000])],
+        [files.value("y", files.FLOAT, [None])], [files.tensor("repeats", np.array([1000]))]))  # fmt: skip
+    x = np.zeros(1000, np.float32)
+    assert fn.onnx.load(path)(x).shape == (10**6,)
+    assert fn.onnx.load(path, budget=4 * 10**6)(x).shape == (10**6,)
+    small = fn.onnx.load(path, budget=4 * 10**6 - 1)
+    words = r"\(1000000,\) passes the budget of 3999999 bytes\n  fix: smaller inputs, or a larger budget$"
+    for net in (small, small.copy(), pickle.loads(pickle.dumps(small))):
+        with pytest.raises(ValueError, match=words) as caught:
+            net(x)
+        assert caught.value.code == "memory-limit"
+    assert re.search("passes the budget", small.check()[0])
+
+
+def test_messages_of_operators_are_in_pythons_words(tmp_path):
+    path = tmp_path / "conv.onnx"
+    path.write_bytes(files.model(
+        [files.node("Conv", ["x", "w"], ["y"])], [files.value("x", files.FLOAT, [1, 3, 4, 4])],
+        [files.value("y", files.FLOAT, [1, 1, 4, 4])], [files.tensor("w", np.ones((1, 2, 1, 1), np.float32))]))  # fmt: skip
+    with pytest.raises(ValueError, match=r"(?s)onnx: node .*Conv-11.* input has 3 channels.* fix: weight for 3 channels"):
+        fn.onnx.load(path)(np.zeros((1, 3, 4, 4), np.float32))
 
 
 def test_the_example_tunes_a_file(tmp_path):

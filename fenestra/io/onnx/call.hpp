@@ -170,7 +170,7 @@ class Call {
     if (!elements || static_cast<std::uint64_t>(*elements) > run.budget / sizeof(T)) {
       refuse("a result of shape " + to_string(result) + " passes the budget of " +
                  std::to_string(run.budget) + " bytes",
-             "smaller inputs, or a larger NetworkOptions::budget",
+             "smaller inputs, or a larger budget",
              ErrorCode::memory_limit);
     }
   }

@@ -156,8 +156,8 @@ class Runner {
       }
       const std::string_view text = error.what();
       throw Error(error.code(),
-                  text.starts_with("onnx: node") ? std::string(text)
-                                                 : "onnx: " + place_of(step) + std::string(text));
+                  (text.starts_with("onnx: node") ? "" : "onnx: " + place_of(step)) +
+                      spelled(text, error.text(Language::python)));
     }
   }
 
