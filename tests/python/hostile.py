@@ -23,6 +23,7 @@ import time
 import warnings
 
 import numpy as np
+import onnx_files as files
 
 import fenestra as fn
 
@@ -180,11 +181,16 @@ SENSIBLE = {
     "data": X, "like": X, "value": 1.0, "dtype": None, "path": "no such folder/file.npy", "tensor": X,
     "f": lambda *a: fn.sum(fn.relu(a[0])), "primals": (X,), "tangents": (X,), "tree": {"a": X}, "min": 0.0, "max": 1.0,
     "argnums": 0, "in_axes": 0, "has_aux": False, "negative_slope": 0.1, "beta": 1.0,
-    "cache_size": 4,
+    "cache_size": 4, "pattern": "*", "trained": False, "sample": (2, 6, 6),
 }  # fmt: skip
+# What `a_network_file` writes.
+FILE = "network.onnx"
 SPECIAL = {
     "linear": {"weight": np.ones((3, 6))}, "matmul": {"other": np.ones((6, 2))}, "cross_entropy": {"target": np.zeros((1, 6, 6), int)},
     "layer_norm": {"weight": np.ones(6), "bias": np.ones(6)}, "max_pool1d": {"input": X[0]}, "avg_pool1d": {"input": X[0]},
+    "onnx.load": {"path": FILE}, "onnx.load with a head": {"path": FILE, "classes": 3, "cut": "h", "sample": (2, 6, 6)},
+    "onnx.problems": {"path": FILE}, "a network of a file.run": {"inputs": {"x": X}},
+    "a network of a file.check": {"shapes": {"x": (1, 2, 6, 6)}},
     "conv1d": {"input": X[0], "weight": np.ones((2, 6, 3))}, "conv3d": {"input": X[None], "weight": np.ones((1, 1, 1, 3, 3))},
 }  # fmt: skip
 
@@ -216,6 +222,7 @@ def public_functions():
     for name in ("conv2d", "conv2d_transpose", "avg_pool2d", "max_pool2d"):
         yield f"nhwc.{name}", getattr(fn.nhwc, name)
     yield from network_functions()
+    yield from onnx_functions()
     tensor = fn.tensor(X)
     for name in sorted(dir(fn.Tensor)):
         if name in ("__class__", "__init_subclass__", "__subclasshook__", "__new__", "__init__", "__setattr__",
@@ -255,12 +262,37 @@ def network_functions():
             "a loss": fn.nn.Loss(), "a matrix": fn.nn.ConfusionMatrix(3), "a key": fn.nn.Key(1),
             "a pass": fn.nn.Pass.training(1)}  # fmt: skip
     for what, thing in made.items():
-        for name in sorted(dir(type(thing))):
-            # Nothing is observed by what is not called.
-            if name == "__call__" or (not name.startswith(("_", "tree_")) and name not in ("observe", "seek")):
-                member = getattr(thing, name)
-                if callable(member):
-                    yield f"{what}.{name}", member
+        yield from methods(what, thing)
+
+
+def onnx_functions():
+    """The same of fenestra.onnx."""
+    a_network_file()
+    for name in sorted(dir(fn.onnx)):
+        function = getattr(fn.onnx, name)
+        if not name.startswith("_") and inspect.getmodule(function) is fn.onnx and callable(function):
+            yield f"onnx.{name}", function
+    yield "onnx.load with a head", fn.onnx.load
+    yield from methods("a network of a file", fn.onnx.load(FILE, dtype="float64"))
+
+
+def methods(what, thing):
+    for name in sorted(dir(type(thing))):
+        # Nothing is observed by what is not called.
+        if name == "__call__" or (not name.startswith(("_", "tree_")) and name not in ("observe", "seek")):
+            member = getattr(thing, name)
+            if callable(member):
+                yield f"{what}.{name}", member
+
+
+def a_network_file():
+    """A convolution, "h", a rectifier and a linear layer, as a file of this folder."""
+    nodes = [files.node("Conv", ["x", "w"], ["h"]), files.node("Relu", ["h"], ["r"]), files.node("Flatten", ["r"], ["f"]),
+             files.node("Gemm", ["f", "a"], ["y"])]  # fmt: skip
+    tensors = [files.tensor("w", np.ones((2, 2, 3, 3), np.float32)), files.tensor("a", np.ones((32, 2), np.float32))]
+    shapes = ([files.value("x", files.FLOAT, ["N", 2, 6, 6])], [files.value("y", files.FLOAT, ["N", 2])])
+    with open(FILE, "wb") as file:
+        file.write(files.model(nodes, *shapes, tensors))
 
 
 def calls(name, function, rng):
