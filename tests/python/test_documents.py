@@ -45,7 +45,7 @@ def test_the_examples_of_docstrings_run(name):
     assert runner.failures == 0, "".join(report)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/guide/from-pytorch.md", "docs/guide/from-jax.md"])
 def test_the_python_blocks_of_pages_run(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
