@@ -29,6 +29,8 @@ _UNARY = {
     np.sin: "sin",
     np.cos: "cos",
     np.floor: "floor",
+    np.ceil: "ceil",
+    np.rint: "round",
 }
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     np.add: operator.add,
@@ -268,6 +270,39 @@ def _stack(arrays: Any, axis: int = 0, out: Any = None, **options: Any) -> Tenso
     return _core.stack(arrays, axis)
 
 
+def _joined(name: str, least: int) -> Callable[..., Tensor]:
+    """np.hstack or np.vstack: along the second axis or the first, of at least one axis or two."""
+
+    def function(tup: Any, **options: Any) -> Tensor:
+        _options(name, options, {"dtype": None, "casting": "same_kind"})
+        parts = []
+        for part in tup:
+            shape = np.shape(_shaped(part))
+            ones = (1,) * (least - len(shape))
+            parts.append(_core.reshape(part, ones + shape) if ones else part)
+        second = least == 1 and parts and np.ndim(_shaped(parts[0])) > 1
+        return _core.concat(parts, 1 if second else 0)
+
+    return function
+
+
+def _take_along_axis(arr: Any, indices: Any, axis: Any) -> Tensor:
+    if axis is None:
+        return _core.gather(_core.reshape(arr, -1), indices, 0)
+    shape = np.shape(_shaped(arr))
+    if isinstance(indices, np.ndarray) and indices.ndim == len(shape):
+        # NumPy lets indices stand for all rows; those here name each.
+        wanted = list(shape)
+        wanted[axis] = indices.shape[axis]
+        indices = np.broadcast_to(indices, wanted)
+    return _core.gather(arr, indices, axis)
+
+
+def _round(a: Any, decimals: int = 0, out: Any = None) -> Tensor:
+    _options("np.round", {"decimals": decimals, "out": out}, {"decimals": 0, "out": None})
+    return _core.round(a)
+
+
 def _reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
     if order != "C":
         raise _refuse_option("np.reshape", "order")
@@ -343,6 +378,11 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
     np.concatenate: _concatenate,
     np.stack: _stack,
+    np.vstack: _joined("np.vstack", 2),
+    np.hstack: _joined("np.hstack", 1),
+    np.take_along_axis: _take_along_axis,
+    np.round: _round,
+    np.around: _round,
     np.reshape: _reshape,
     np.ravel: lambda a, order="C": _reshape(a, -1, order),
     np.transpose: lambda a, axes=None: _core.transpose(a, axes),
@@ -359,7 +399,10 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.empty_like: _like(arrays.zeros_like),
 }
 # What a differentiable function is called here, where its arguments differ too much to translate.
-_OURS = {np.pad: "pad", np.array_split: "split", np.tensordot: "einsum", np.partition: "topk"}
+_OURS = {
+    np.pad: "pad", np.array_split: "split", np.tensordot: "einsum", np.partition: "topk",
+    np.append: "concat", np.dstack: "concat", np.column_stack: "stack",
+}  # fmt: skip
 
 
 def _function(
