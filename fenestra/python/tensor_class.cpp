@@ -36,6 +36,13 @@ void require_numbers(const AnyTensor& tensor, std::string_view what) {
   }
 }
 
+/// False while a function is compiled, and below a batch, where one tensor stands for many.
+bool is_visible(const AnyTensor& tensor) {
+  return std::visit(
+      [](const auto& value) { return has_elements(value) && detached(value).level() == 0; },
+      tensor.value);
+}
+
 /// Throws where there is no single value to look at: below a batch there are many.
 void require_visible(const AnyTensor& tensor, std::string_view what) {
   require_numbers(tensor, what);
@@ -309,10 +316,31 @@ py::object shown(const AnyTensor& tensor) {
                  ")");
 }
 
-/// A comparison gives NumPy truth values: there is nothing to differentiate.
+constexpr std::string_view function_of_comparison(int operation) {
+  switch (operation) {
+    case Py_EQ: return "equal";
+    case Py_NE: return "not_equal";
+    case Py_LT: return "less";
+    case Py_LE: return "less_equal";
+    case Py_GT: return "greater";
+    default: return "greater_equal";
+  }
+}
+
+/// A comparison gives NumPy truth values: there is nothing to differentiate. While a function is
+/// compiled or runs on all samples there are none to give, but the functions give zeros and ones.
 template <int kOperation>
 py::object compared(const AnyTensor& a, const py::object& b) {
   const AnyTensor* other = tensor_of(b.ptr());
+  for (const AnyTensor* tensor : {&a, other}) {
+    if (tensor != nullptr && !is_visible(*tensor)) {
+      throw Error(ErrorCode::dtype_mismatch,
+                  "comparison: operators give truth values, which are not known while a function "
+                  "is compiled or runs on all samples at once\n  fix: fn." +
+                      std::string(function_of_comparison(kOperation)) +
+                      " gives zeros and ones there, which fn.where takes");
+    }
+  }
   const py::object left = visible_array(a, "comparison");
   const py::object right = other != nullptr ? visible_array(*other, "comparison") : b;
   return stolen(PyObject_RichCompare(left.ptr(), right.ptr(), kOperation));

@@ -184,6 +184,19 @@ def test_comparisons_give_numpy_truth_values():
     assert 2 in a and 5 not in a and int(fn.tensor(2.5)) == 2
 
 
+@pytest.mark.parametrize("name, compare", [
+    ("greater", lambda x: x > 0), ("less", lambda x: x < 0), ("equal", lambda x: x == 0), ("less", lambda x: 0 > x),
+    ("greater_equal", lambda x: x >= x), ("less_equal", lambda x: x <= 0), ("not_equal", lambda x: x != 0),
+])
+def test_comparisons_name_the_function_where_there_are_no_truth_values(name, compare):
+    x = np.array([[-1.0, 2.0], [3.0, 0.0]])
+    for call in (fn.compile(lambda x: fn.where(compare(x), x, 0.0)), fn.vmap(lambda x: x * compare(x))):
+        with pytest.raises(TypeError, match=rf"comparison: .*\n  fix: fn\.{name} gives zeros and ones"):
+            call(x)
+    ours = getattr(fn, name)
+    assert fn.vmap(lambda x: fn.where(ours(x, 0.0), x, 0.0))(x).shape == x.shape
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_comparisons_give_is_calculated_with_as_zeros_and_ones(dtype):
     x = np.array([[-1.0, 2.0], [3.0, -4.0]], dtype)
