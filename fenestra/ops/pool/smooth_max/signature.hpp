@@ -22,7 +22,8 @@ struct SmoothMaxPoolSignature {
                     ">>> print(round(fn.smooth_max_pool(x, [4]).item(), 7))\n"
                     "4.4401897",
          .ranks = true,
-         .arguments = "beta: the sharpness, finite and not 0: a number, or a tensor of rank 0.",
+         .arguments = "beta: the sharpness, finite and not 0: a number, a tensor of rank 0, or "
+                      "one of shape (C,), a number for each channel.",
          .ranked_example = ">>> fn.%name(fn.ones((1, 3, %4)), 2, beta=10., normalised=True).shape\n"
                            "(1, 3, %2)"},
         []<class V>(const V& x,
