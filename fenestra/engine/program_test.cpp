@@ -204,7 +204,7 @@ TEST(Program, ASharpnessThatIsGivenIsDifferentiated) {
 
 TEST(Program, RefusesASharpnessThatEagerRefuses) {
   const auto model = [](const auto& x, const auto& beta) {
-    return smooth_max_pool(x, reshape(beta, Shape{}), {.kernel = 2});
+    return smooth_max_pool(x, reshape(beta, Shape{}), {.kernel = {2}});
   };
   const Tensor<float> x({1, 1, 4}, 1.0f);
   const auto program = compile<float>(model, x.shape(), Shape{1}, CompileOptions{.vjp = true});

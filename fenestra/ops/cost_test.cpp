@@ -226,7 +226,7 @@ TEST(Cost, FollowsWhatIsComputedNotTheParameters) {
 /// What is really asked for is refused where it cannot be had, before anything is computed.
 TEST(Cost, OfAnEnormousResultIsAnError) {
   const Tensor<float> x(Shape{1, 1, 5}, 1.0F);
-  EXPECT_ANY_THROW(max_pool(x, {.kernel = 3, .stride = 1, .padding = Index{1} << 45}));
+  EXPECT_ANY_THROW(max_pool1d(x, {.kernel = 3, .stride = 1, .padding = Index{1} << 45}));
   EXPECT_ANY_THROW(pad(x, {{0, 0}, {0, 0}, {Index{1} << 45, 0}}));
   EXPECT_ANY_THROW(resize(x, {.size = Index{1} << 45}));
 }

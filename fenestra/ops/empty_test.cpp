@@ -21,12 +21,12 @@ void run_on_nothing(Layout layout, const Shape& x_shape, Index channels) {
     return y.tensor();
   };
   run([&](const auto& x) { return conv(x, weight(4, channels), ConvOptions{.layout = layout}); });
-  run([&](const auto& x) { return max_pool(x, {.kernel = 2, .layout = layout}); });
-  run([&](const auto& x) { return avg_pool(x, {.kernel = 2, .layout = layout}); });
-  run([&](const auto& x) { return smooth_max_pool(x, {.kernel = 2, .layout = layout}); });
-  run([&](const auto& x) { return lp_pool(x, {.kernel = 2, .layout = layout}); });
-  run([&](const auto& x) { return adaptive_avg_pool(x, {.output_size = 2, .layout = layout}); });
-  run([&](const auto& x) { return adaptive_max_pool(x, {.output_size = 2, .layout = layout}); });
+  run([&](const auto& x) { return max_pool(x, {.kernel = {2}, .layout = layout}); });
+  run([&](const auto& x) { return avg_pool(x, {.kernel = {2}, .layout = layout}); });
+  run([&](const auto& x) { return smooth_max_pool(x, {.kernel = {2}, .layout = layout}); });
+  run([&](const auto& x) { return lp_pool(x, {.kernel = {2}, .layout = layout}); });
+  run([&](const auto& x) { return adaptive_avg_pool(x, {.output_size = {2}, .layout = layout}); });
+  run([&](const auto& x) { return adaptive_max_pool(x, {.output_size = {2}, .layout = layout}); });
 }
 
 TEST(Empty, EmptyBatchesAndChannelsRunForwardAndBackward) {

@@ -1,6 +1,6 @@
 // Functions that are composed of operators, and the transforms that go with them: shapes, variance,
-// einsum, a sharpness per channel, hessian, axes of vmap. Known answers; gradients by gradcheck
-// and, where they are integers, as equalities.
+// einsum, a sharpness per channel, pools of three axes, hessian, axes of vmap. Known answers;
+// gradients by gradcheck and, where they are integers, as equalities.
 #include <fenestra/fenestra.hpp>
 
 #include <gtest/gtest.h>
@@ -337,6 +337,83 @@ TEST(Functions, ASharpnessForEachChannelIsAPoolForEachChannel) {
               smooth_max_pool(x, D(Shape{3}, 0.0), {.kernel = {2, 2}});
             }).code,
             ErrorCode::none);
+}
+
+// --- Pools of three axes ------------------------------
+
+/// What `call` is refused with.
+template <class Call>
+std::string words_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::rank_mismatch) << error.what();
+    EXPECT_EQ(error.argument(), "x") << error.what();
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Functions, APoolOfThreeAxesAndOneSizeHasTwoReadings) {
+  const D x = waves(Shape{3, 4, 6});
+  const std::string readings =
+      "the input (3, 4, 6) is a batch with one spatial axis, (N, C, L), "
+      "or one sample with two, (C, H, W)\n  fix: ";
+  const auto expect_refused = [&](const std::string& op, const std::string& fix, const auto& call) {
+    EXPECT_EQ(words_of([&] { call(x); }), op + ": " + readings + fix);
+    EXPECT_EQ(words_of([&] { call(V(x)); }), op + ": " + readings + fix);
+    EXPECT_EQ(words_of([&] {
+                vmap(call, over(waves(Shape{2, 3, 4, 6})));
+              }),
+              op + ": " + readings + fix);
+    EXPECT_EQ(words_of([&] { compiled(call, x); }), op + ": " + readings + fix);
+  };
+  const auto names = [](const std::string& op) { return op + "1d or " + op + "2d, or "; };
+  const std::string kernel = ".kernel = {2} or {2, 2}";
+  const std::string bins = ".output_size = {2} or {2, 2}";
+  expect_refused("max_pool", names("max_pool") + kernel, [](const auto& v) {
+    return max_pool(v, {.kernel = 2});
+  });
+  expect_refused("avg_pool", names("avg_pool") + kernel, [](const auto& v) {
+    return avg_pool(v, {.kernel = 2});
+  });
+  expect_refused("lp_pool", names("lp_pool") + kernel, [](const auto& v) {
+    return lp_pool(v, {.kernel = 2});
+  });
+  expect_refused("smooth_max_pool", names("smooth_max_pool") + kernel, [](const auto& v) {
+    return smooth_max_pool(v, {.kernel = 2});
+  });
+  expect_refused("smooth_max_pool", kernel, [](const auto& v) {
+    return smooth_max_pool(v, D(Shape{}, 2.0), {.kernel = 2});
+  });
+  expect_refused("max_pool_with_indices", kernel, [](const auto& v) {
+    return max_pool_with_indices(v, {.kernel = 2}).y;
+  });
+  expect_refused("adaptive_max_pool", names("adaptive_max_pool") + bins, [](const auto& v) {
+    return adaptive_max_pool(v, {.output_size = 2});
+  });
+  expect_refused("adaptive_avg_pool", names("adaptive_avg_pool") + bins, [](const auto& v) {
+    return adaptive_avg_pool(v, {.output_size = 2});
+  });
+  expect_refused("adaptive_max_pool_with_indices", bins, [](const auto& v) {
+    return adaptive_max_pool_with_indices(v, {.output_size = 2}).y;
+  });
+  EXPECT_EQ(words_of([&] { max_unpool(x, I(x.shape()), {.kernel = 2}); }),
+            "max_unpool: " + readings + names("max_unpool") + kernel);
+  const MaxPoolOptions last{.kernel = 2, .layout = Layout::channels_last};
+  EXPECT_NE(
+      words_of([&] { max_pool(x, last); }).find("(N, L, C), or one sample with two, (H, W, C)"),
+      std::string::npos);
+}
+
+TEST(Functions, APoolOfThreeAxesIsSaidByNameOrByAList) {
+  const D x = waves(Shape{3, 4, 6});
+  EXPECT_EQ(max_pool1d(x, {.kernel = 2}), max_pool(x, {.kernel = {2}}));
+  EXPECT_EQ(max_pool2d(x, {.kernel = 2}), max_pool(x, {.kernel = {2, 2}}));
+  EXPECT_EQ(max_pool1d(x, {.kernel = 2}).shape(), (Shape{3, 4, 3}));
+  EXPECT_EQ(max_pool2d(x, {.kernel = 2}).shape(), (Shape{3, 2, 3}));
+  EXPECT_EQ(adaptive_avg_pool(x, {.output_size = {1, 1}}).shape(), (Shape{3, 1, 1}));
+  EXPECT_EQ(max_pool(waves(Shape{1, 3, 4, 6}), {.kernel = 2}).shape(), (Shape{1, 3, 2, 3}));
 }
 
 // --- Transforms ------------------------------

@@ -53,8 +53,9 @@ TEST(Typed, WindowsHaveTheShapesOfTheGeometry) {
   expect_type<Shape{3, 16, 16}>(smooth_max_pool2d<SmoothMaxPoolOptions{.kernel = 2}>(x));
   expect_type<Shape{3, 4, 5}>(adaptive_avg_pool2d<AdaptivePoolOptions{.output_size = {4, 5}}>(x));
   expect_type<Shape{3, 4, 5}>(adaptive_max_pool2d<AdaptivePoolOptions{.output_size = {4, 5}}>(x));
-  expect_type<Shape{2, 3, 1}>(global_avg_pool(u));
-  expect_type<Shape{2, 3, 1}>(global_max_pool(u));
+  const V<Shape{2, 3, 5, 4}> batch = given<Shape{2, 3, 5, 4}>();
+  expect_type<Shape{2, 3, 1, 1}>(global_avg_pool(batch));
+  expect_type<Shape{2, 3, 1, 1}>(global_max_pool(batch));
   const auto pooled = max_pool_with_indices<MaxPoolOptions{.kernel = {2, 2}}>(x);
   static_assert(std::is_same_v<std::remove_cvref_t<decltype(pooled.indices)>, D<Shape{3, 16, 16}>>);
   expect_type<Shape{3, 32, 32}>(
@@ -88,8 +89,10 @@ TEST(Typed, WindowsHaveAnyRankWithOrWithoutABatch) {
   const auto [last, taps, sharpness] = inputs<Shape{2, 5, 4}, Shape{3, 2, 6}, Shape{}>();
   constexpr ConvOptions kGrouped{.groups = 2, .layout = Layout::channels_last};
   expect_type<Shape{2, 3, 6}>(conv<kGrouped>(last, taps));
-  expect_type<Shape{2, 1, 4}>(global_avg_pool<Layout::channels_last>(last));
-  expect_type<Shape{2, 5, 2}>(smooth_max_pool<SmoothMaxPoolOptions{.kernel = 2}>(last, sharpness));
+  const V<Shape{2, 5, 3, 4}> images = given<Shape{2, 5, 3, 4}>();
+  expect_type<Shape{2, 1, 1, 4}>(global_avg_pool<Layout::channels_last>(images));
+  expect_type<Shape{2, 5, 2}>(
+      smooth_max_pool<SmoothMaxPoolOptions{.kernel = {2}}>(last, sharpness));
 }
 
 TEST(Typed, IndicesOfPoolsAreTypedData) {

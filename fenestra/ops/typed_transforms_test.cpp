@@ -56,7 +56,7 @@ TEST(TypedTransforms, ConvolutionsHaveTypedDerivatives) {
 }
 
 TEST(TypedTransforms, PoolsHaveTypedDerivatives) {
-  const auto [x, sharpness] = inputs<Shape{4, 6, 6}, Shape{}>();
+  const auto [x, sharpness, batch] = inputs<Shape{4, 6, 6}, Shape{}, Shape{2, 4, 6, 6}>();
   expect_typed_derivatives(
       [](const auto& in) {
         return max_pool<MaxPoolOptions{.kernel = {2, 2}}>(in);
@@ -76,8 +76,8 @@ TEST(TypedTransforms, PoolsHaveTypedDerivatives) {
       sharpness);
   expect_typed_derivatives([](const auto& in) { return adaptive_max_pool2d<kTwoByTwo>(in); }, x);
   expect_typed_derivatives([](const auto& in) { return adaptive_avg_pool2d<kTwoByTwo>(in); }, x);
-  expect_typed_derivatives([](const auto& in) { return global_max_pool(in); }, x);
-  expect_typed_derivatives([](const auto& in) { return global_avg_pool(in); }, x);
+  expect_typed_derivatives([](const auto& in) { return global_max_pool(in); }, batch);
+  expect_typed_derivatives([](const auto& in) { return global_avg_pool(in); }, batch);
   const auto indices = max_pool_with_indices<MaxPoolOptions{.kernel = {2, 2}}>(x).indices;
   expect_typed_derivatives(
       [&](const auto& in) {
