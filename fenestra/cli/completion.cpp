@@ -10,10 +10,13 @@ namespace {
 /// What the word after an option, or the first word after a command, can be.
 enum class Guess { none, words, file, folder };
 
+/// "FILE|MODEL" does too, beside words.
+bool names_file(const CLI::Option* option) { return option->get_type_name().starts_with("FILE"); }
+
 Guess guess_of(const CommandLine& line, const CLI::Option* option) {
   const std::string type = option->get_type_name();
   return line.words.contains(option)                   ? Guess::words
-         : type.starts_with("FILE")                    ? Guess::file
+         : names_file(option)                          ? Guess::file
          : type.starts_with("FOLDER") || type == "DIR" ? Guess::folder
                                                        : Guess::none;
 }
@@ -99,7 +102,7 @@ void add_bash(const CommandLine& line,
       const std::vector<std::string>& more = line.words.at(positional);
       words.insert(words.end(), more.begin(), more.end());
     }
-    files = guess == Guess::file ? "-f" : guess == Guess::folder ? "-d" : "";
+    files = names_file(positional) ? "-f" : guess == Guess::folder ? "-d" : "";
   }
   tables.following += "    '" + path + "') words='" + CLI::detail::join(words, " ") +
                       "' options='" + CLI::detail::join(options, " ") + "' files='" + files +
@@ -194,7 +197,8 @@ void add_zsh(const CommandLine& line,
     switch (guess_of(line, positional)) {
       case Guess::words:
         first += "      local -a names=(" + CLI::detail::join(line.words.at(positional), " ") +
-                 ")\n      _describe " + positional->get_name(true) + " names\n";
+                 ")\n      _describe " + positional->get_name(true) + " names\n" +
+                 (names_file(positional) ? "      _files\n" : "");
         break;
       case Guess::file: first += "      _files\n"; break;
       case Guess::folder: first += "      _files -/\n"; break;

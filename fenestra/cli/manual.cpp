@@ -13,6 +13,9 @@ constexpr std::pair<std::string_view, std::string_view> kEnvironment[] = {
     {"FENESTRA_THREADS", "How many threads compute; by default as many as there are processors."},
     {"FENESTRA_ISA", "The best instruction set that kernels may use, e.g. avx2 or baseline."},
     {"FENESTRA_KERNEL", "The kernel that operators take, by name, where it applies."},
+    {"FENESTRA_DATA",
+     "The folder in which datasets are looked for first: digits, mnist and others."},
+    {"FENESTRA_MPI", "The plugin, a file, by which processes that MPI started find each other."},
     {"COLUMNS", "How wide tables and pictures may be, instead of what the terminal says."},
     {"NO_COLOR", "Where it is set, nothing is coloured."},
 };

@@ -6,6 +6,10 @@
 #include <fenestra/cli/onnx.hpp>
 #include <fenestra/cli/run_model.hpp>
 #include <fenestra/cli/train.hpp>
+#include <fenestra/nn/any_optimiser.hpp>
+#include <fenestra/nn/data/open.hpp>
+#include <fenestra/nn/losses.hpp>
+#include <fenestra/nn/models/make.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -46,10 +50,41 @@ void add_model_file(CLI::App& command, std::string& file) {
       ->type_name("FILE");
 }
 
-void add_file_or_model(CLI::App& command, std::string& model) {
-  command.add_option("model", model, "a model file, or the name of a ready model")
-      ->required()
-      ->type_name("FILE|MODEL");
+void add_file_or_model(CLI::App& command, CommandLine& line, std::string& model) {
+  CLI::Option* option =
+      command.add_option("model", model, "a model file, or the name of a ready model");
+  option->required()->type_name("FILE|MODEL");
+  line.words[option] = nn::model_names();
+}
+
+/// `data` is a string, or one that may be left out.
+template <class Text>
+CLI::Option* add_data(CLI::App& command,
+                      CommandLine& line,
+                      Text& data,
+                      const std::string& meaning = "as for train") {
+  CLI::Option* option = command.add_option("--data", data, meaning)->type_name("DATA");
+  for (const nn::DatasetKind& kind : nn::dataset_kinds()) {
+    line.words[option].emplace_back(kind.name);
+  }
+  return option;
+}
+
+/// The first word of a text with options: "sgd momentum=0.9".
+template <class Text>
+void add_optimiser(CLI::App& command,
+                   CommandLine& line,
+                   Text& optimiser,
+                   const std::string& meaning) {
+  CLI::Option* option = command.add_option("--optimiser,--optimizer", optimiser, meaning);
+  option->type_name("TEXT");
+  line.words[option] = nn::optimiser_names();
+}
+template <class Text>
+void add_loss(CLI::App& command, CommandLine& line, Text& loss, const std::string& meaning) {
+  CLI::Option* option = command.add_option("--loss", loss, meaning);
+  option->type_name("TEXT");
+  line.words[option] = nn::loss_names();
 }
 
 void add_input(CLI::App& command,
@@ -121,18 +156,17 @@ std::string data_list() {
 void add_train(CLI::App& app, CommandLine& line) {
   const auto o = std::make_shared<TrainOptions>();
   CLI::App* command = app.add_subcommand("train", "Train a network: progress, model file, report");
-  command->add_option("model", o->model, "its name, see below")->required()->type_name("MODEL");
-  command->add_option("--data", o->data, "what to learn from, see below")
-      ->required()
-      ->type_name("DATA");
+  CLI::Option* model = command->add_option("model", o->model, "its name, see below");
+  model->required()->type_name("MODEL");
+  line.words[model] = nn::model_names();
+  add_data(*command, line, o->data, "what to learn from, see below")->required();
   add_count(*command, "--epochs", o->epochs, "times through the data");
   add_count(*command, "--batch", o->batch, "samples in a step");
-  command
-      ->add_option("--optimiser,--optimizer",
-                   o->optimiser,
-                   "sgd, adam, adamw (default), rmsprop, lion, lamb; with options: \"sgd "
-                   "momentum=0.9\"")
-      ->type_name("TEXT");
+  add_optimiser(*command,
+                line,
+                o->optimiser,
+                "sgd, adam, adamw (default), rmsprop, lion, lamb; with options: \"sgd "
+                "momentum=0.9\"");
   const auto positive = [](double number) { return number > 0; };
   command->add_option("--rate", o->rate, "how far a step goes, at most")
       ->check(real_number("a number above 0", positive))
@@ -143,12 +177,11 @@ void add_train(CLI::App& app, CommandLine& line) {
                    "of the rate: constant, step, cosine, linear, one-cycle (default); \"cosine "
                    "warmup=1epochs\"")
       ->type_name("TEXT");
-  command
-      ->add_option("--loss",
-                   o->loss,
-                   "cross-entropy (default, \"cross-entropy smoothing=0.1\"), dice, focal, bce, "
-                   "mse, l1, huber")
-      ->type_name("TEXT");
+  add_loss(*command,
+           line,
+           o->loss,
+           "cross-entropy (default, \"cross-entropy smoothing=0.1\"), dice, focal, bce, "
+           "mse, l1, huber");
   command
       ->add_option("--augmentation",
                    o->augmentation,
@@ -227,7 +260,7 @@ void add_eval(CLI::App& app, CommandLine& line) {
   const auto o = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "How good a model file is on held-out data");
   add_model_file(*command, o->file);
-  command->add_option("--data", o->data, "as for train")->required()->type_name("DATA");
+  add_data(*command, line, o->data)->required();
   add_input(*command, o->input);
   add_preparation(*command, o->preparation);
   add_count(*command, "--batch", o->batch, "samples at once, 64 by default");
@@ -325,7 +358,7 @@ void add_finetune(CLI::App& app, CommandLine& line) {
   const auto o = std::make_shared<FinetuneOptions>();
   CLI::App* command = app.add_subcommand("finetune", "Train an ONNX model on, and write it back");
   command->add_option("file", o->file, "an ONNX file")->required()->type_name("FILE");
-  command->add_option("--data", o->data, "as for train")->required()->type_name("DATA");
+  add_data(*command, line, o->data)->required();
   command
       ->add_option("--head", o->head, "a new last layer for so many classes, 0: as the data have")
       ->check(whole_number<Index>(0))
@@ -346,9 +379,8 @@ void add_finetune(CLI::App& app, CommandLine& line) {
                              "batch norm by the model's statistics or the batch's; the latter from "
                              "batches of 16 on"),
          {"frozen", "batch"});
-  command->add_option("--loss", o->loss, "as for train")->type_name("TEXT");
-  command->add_option("--optimiser,--optimizer", o->optimiser, "\"adamw rate=0.001\" by default")
-      ->type_name("TEXT");
+  add_loss(*command, line, o->loss, "as for train");
+  add_optimiser(*command, line, o->optimiser, "\"adamw rate=0.001\" by default");
   command->add_option("--schedule", o->schedule, "cosine by default")->type_name("TEXT");
   command->add_option("--augmentation", o->augmentation, "none by default")->type_name("TEXT");
   add_count(*command, "--epochs", o->epochs, "times through the data, 5 by default");
@@ -385,7 +417,7 @@ void add_finetune(CLI::App& app, CommandLine& line) {
 void add_summary(CLI::App& app, CommandLine& line) {
   const auto o = std::make_shared<SummaryOptions>();
   CLI::App* command = app.add_subcommand("summary", "The layers of a model: shapes and costs");
-  add_file_or_model(*command, o->model);
+  add_file_or_model(*command, line, o->model);
   add_input(*command, o->input);
   add_count(*command, "--batch", o->batch, "samples at once, 1 by default");
   add_json(*command, line);
@@ -399,7 +431,7 @@ void add_summary(CLI::App& app, CommandLine& line) {
 void add_bench(CLI::App& app, CommandLine& line) {
   const auto o = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "How long a call of a compiled model takes");
-  add_file_or_model(*command, o->model);
+  add_file_or_model(*command, line, o->model);
   add_input(*command, o->input);
   add_count(*command, "--batch", o->batch, "samples in a call, 1 by default");
   command->add_flag("--step", o->step, "a training step without its optimiser, not inference");
@@ -420,9 +452,8 @@ void add_gradcheck(CLI::App& app, CommandLine& line) {
   const auto o = std::make_shared<GradcheckOptions>();
   CLI::App* command =
       app.add_subcommand("gradcheck", "The gradients of a model against difference quotients");
-  add_file_or_model(*command, o->file);
-  command->add_option("--data", o->data, "samples to take; left out: drawn ones")
-      ->type_name("DATA");
+  add_file_or_model(*command, line, o->file);
+  add_data(*command, line, o->data, "samples to take; left out: drawn ones");
   add_input(*command, o->input);
   add_count(*command, "--samples", o->samples, "how many, 4 by default");
   add_count(*command, "--directions", o->directions, "for each parameter, 2 by default");

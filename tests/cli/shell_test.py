@@ -124,6 +124,12 @@ class Completion(ShellTest):
         self.assertEqual(self.complete("explain", "model", "--form", ""), ["run", "step", "infer"])
         self.assertEqual(self.complete("explain", "model", "res"), ["resnet18"])
         self.assertEqual(self.complete("check", "conv", "--cases", ""), [])
+        for command in ("train", "summary", "bench", "gradcheck"):
+            self.assertIn("mobilenet_v2", self.complete(command, "mobilenet_"))
+        for command in ("train", "eval", "finetune", "gradcheck"):
+            self.assertEqual(self.complete(command, "--data", "fo"), ["folder"])
+        self.assertEqual(self.complete("train", "lenet", "--optimiser", "rm"), ["rmsprop"])
+        self.assertEqual(self.complete("finetune", "--loss", "hu"), ["huber"])
         self.assertEqual(self.complete("completion", ""), ["bash", "zsh"])
         # A value is no command.
         self.assertEqual(self.complete("explain", "--axis", "model", "--form"), [])
@@ -131,6 +137,7 @@ class Completion(ShellTest):
             path = os.path.join(folder, "plan.html")
             open(path, "w").close()
             self.assertEqual(self.complete("explain", "model", "--output", path[:-3]), [path])
+            self.assertEqual(self.complete("summary", path[:-3]), [path])
 
     def test_zsh_reads_the_script_and_has_every_command_and_option(self):
         script, _ = self.run_tool("completion", "zsh")
@@ -180,6 +187,8 @@ class Manual(ShellTest):
         self.assertEqual(err, "")
         self.assertTrue(page.startswith(".TH FENESTRA 1 "))
         plain = page.replace("\\-", "-")
+        for variable in ("THREADS", "ISA", "KERNEL", "DATA", "MPI"):
+            self.assertIn(f"\\fBFENESTRA_{variable}\\fR", plain)
         for path in self.all_paths():
             self.assertIn(f"\\fBfenestra{''.join(' ' + word for word in path)}\\fR", plain)
             for option in self.options(*path):
