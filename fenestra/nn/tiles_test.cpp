@@ -341,7 +341,9 @@ TEST(Tiles, RandomStacksHaveTheBitsOfTheWhole) {
   const Index cases = number_from("FENESTRA_TILE_CASES", 1000);
   const auto first = static_cast<std::uint64_t>(number_from("FENESTRA_TILE_SEED", 1));
   Index compared = 0;
-  for (Index i = 0; i < cases; ++i) {
+  // A stack that no picture of its size goes through is no case: another one takes its place.
+  for (Index i = 0; compared < cases; ++i) {
+    ASSERT_LT(i, 2 * cases) << "only " << compared << " stacks were compared";
     const std::uint64_t seed = first + static_cast<std::uint64_t>(i);
     const RandomStack stack(seed);
     const auto told = [&] {
@@ -356,8 +358,6 @@ TEST(Tiles, RandomStacksHaveTheBitsOfTheWhole) {
       FAIL() << error.what() << "\n" << told();
     }
   }
-  EXPECT_GE(compared, cases / 2);
-  RecordProperty("compared", std::to_string(compared));
 }
 
 TEST(Tiles, RefuseALayerThatNeedsTheWholePictureByItsName) {
