@@ -2,8 +2,9 @@
 //
 //   ranks_bench leaves MODEL SIDE BATCH LEAF...
 //     processor time of a step in leaves, against one piece
-//   mpirun -n 2 --bind-to core ranks_bench steps MODEL SIDE BATCH
-//     a step of several processes, against one
+//   mpirun -n 2 --bind-to core ranks_bench steps MODEL SIDE BATCH [LEAF]
+//     a step of several processes, against one, in the same leaves; a leaf for each where none is
+//     said
 //   ranks_bench plan MODEL SIDE BATCH
 //     a step as scripts/simulate-ranks takes it
 #include <fenestra/base/parallel.hpp>
@@ -110,22 +111,25 @@ int measure_leaves(const std::string& name, Index side, Index samples, std::vect
 
 /// Steps in turn: of all ranks together, of each on its part without telling the others, which is
 /// the most that processors that share memory leave to the first, and of rank 0 alone, on its part
-/// and on the whole batch. The middle of what they take, and of their ratios in a round: machines
+/// and on the whole batch: all in the same leaves, so that the work is the same, and the whole
+/// batch in one piece too. The middle of what they take, and of their ratios in a round: machines
 /// have good and bad seconds.
-int measure_steps(const std::string& name, Index side, Index samples) {
+int measure_steps(const std::string& name, Index side, Index samples, Index leaf) {
   const fn::ranks::CommunicatorPtr communicator = fn::ranks::mpi_communicator();
   const Index ranks = communicator->size();
-  const Index leaf = (samples + ranks - 1) / ranks;
-  const nn::TrainerOptions alone{.optimiser = "sgd rate=0.001 momentum=0.9"};
+  const Index samples_of_one = (samples + ranks - 1) / ranks;
+  const nn::TrainerOptions in_one_piece{.optimiser = "sgd rate=0.001 momentum=0.9"};
+  nn::TrainerOptions alone = in_one_piece;
+  alone.leaf = leaf > 0 ? leaf : samples_of_one;
   nn::TrainerOptions shared = alone;
-  shared.leaf = leaf;
   shared.communicator = communicator;
   const nn::Batch<float> whole = batch_of(channels_of(name), side, samples);
-  const nn::Batch<float> part = batch_of(channels_of(name), side, leaf);
+  const nn::Batch<float> part = batch_of(channels_of(name), side, samples_of_one);
   using Trainer = nn::Trainer<nn::Layer<float>>;
   Trainer together(model_of(name), shared);
   Trainer apart(model_of(name), alone);
   Trainer one(model_of(name), alone);
+  Trainer plain(model_of(name), in_one_piece);
   const auto seconds_of = [&](Trainer& trainer, const nn::Batch<float>& batch, bool on_all) {
     if (on_all) {
       fn::ranks::any(*communicator, false);  // until all of them are here
@@ -140,14 +144,15 @@ int measure_steps(const std::string& name, Index side, Index samples) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   struct Round {
-    double together, apart, part, whole;
+    double together, apart, part, whole, plain;
   };
   std::vector<Round> rounds;
   for (int repeat = 0; repeat <= kRepeats; ++repeat) {
     const Round round{.together = seconds_of(together, whole, true),
                       .apart = seconds_of(apart, part, true),
                       .part = seconds_of(one, part, false),
-                      .whole = seconds_of(one, whole, false)};
+                      .whole = seconds_of(one, whole, false),
+                      .plain = seconds_of(plain, whole, false)};
     if (repeat > 0) {  // the first one compiles
       rounds.push_back(round);
     }
@@ -163,11 +168,12 @@ int measure_steps(const std::string& name, Index side, Index samples) {
     std::nth_element(all.begin(), all.begin() + kRepeats / 2, all.end());
     return all[kRepeats / 2];
   };
-  std::printf("%s, %ld samples of %ld x %ld on %ld processes, the middle of %d\n",
+  std::printf("%s, %ld samples of %ld x %ld in leaves of %ld on %ld processes, the middle of %d\n",
               name.c_str(),
               static_cast<long>(samples),
               static_cast<long>(side),
               static_cast<long>(side),
+              static_cast<long>(alone.leaf),
               static_cast<long>(ranks),
               kRepeats);
   const auto print = [&](const char* what, double Round::*time) {
@@ -182,6 +188,8 @@ int measure_steps(const std::string& name, Index side, Index samples) {
         middle([&](const Round& round) { return round.whole / (processes * (round.*time)); }),
         middle([&](const Round& round) { return round.part / (round.*time); }));
   };
+  print("one process, in one piece", &Round::plain);
+  std::printf("\n");
   print("one process, all samples", &Round::whole);
   std::printf("\n");
   print("one process, a part", &Round::part);
@@ -273,7 +281,7 @@ int main(int argc, char** argv) try {
   if (words.size() < 4 || (words[0] != "leaves" && words[0] != "plan" && words[0] != "steps")) {
     std::cerr
         << "ranks_bench: leaves MODEL SIDE BATCH LEAF..., plan MODEL SIDE BATCH, or steps MODEL "
-           "SIDE BATCH\n";
+           "SIDE BATCH [LEAF]\n";
     return 2;
   }
   const auto number = [&](std::size_t i) { return static_cast<Index>(std::stol(words[i])); };
@@ -282,7 +290,7 @@ int main(int argc, char** argv) try {
     return measure_plan(words[1], number(2), number(3));
   }
   if (words[0] == "steps") {
-    return measure_steps(words[1], number(2), number(3));
+    return measure_steps(words[1], number(2), number(3), words.size() > 4 ? number(4) : 0);
   }
   std::vector<Index> leaves;
   for (std::size_t i = 4; i < words.size(); ++i) {
