@@ -336,12 +336,15 @@ void add_run(CLI::App& app, CommandLine& line) {
 void add_convert(CLI::App& app, CommandLine& line) {
   const auto o = std::make_shared<ConvertOptions>();
   CLI::App* command =
-      app.add_subcommand("convert", "Weights and models between ONNX and safetensors");
-  command->add_option("from", o->from, ".onnx or .safetensors")->required()->type_name("FROM");
-  command->add_option("to", o->to, ".safetensors or .onnx")->required()->type_name("TO");
+      app.add_subcommand("convert", "Weights and models between ONNX, safetensors and npz");
+  command->add_option("from", o->from, ".onnx, .safetensors or .npz")
+      ->required()
+      ->type_name("FROM");
+  command->add_option("to", o->to, ".safetensors, .onnx or .npz")->required()->type_name("TO");
   command
-      ->add_option(
-          "--model", o->model, "the ONNX file that gets the weights of a .safetensors file")
+      ->add_option("--model",
+                   o->model,
+                   "the .onnx or .safetensors model that TO is, with the weights of FROM")
       ->type_name("FILE");
   add_input(*command, o->input);
   command->add_flag("--force", o->force, "replace the file if it exists");
@@ -350,7 +353,10 @@ void add_convert(CLI::App& app, CommandLine& line) {
       "\nExamples:\n"
       "  fenestra convert runs/lenet-digits/model.safetensors lenet.onnx\n"
       "  fenestra convert net.onnx weights.safetensors\n"
-      "  fenestra convert weights.safetensors other.onnx --model net.onnx");
+      "  fenestra convert weights.safetensors other.onnx --model net.onnx\n"
+      "  fenestra convert runs/lenet-digits/model.safetensors weights.npz\n"
+      "  fenestra convert weights.npz other.safetensors --model "
+      "runs/lenet-digits/model.safetensors");
   set_action(command, line, o, convert_command);
 }
 

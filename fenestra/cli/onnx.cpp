@@ -3,8 +3,10 @@
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/onnx.hpp>
 #include <fenestra/cli/text.hpp>
+#include <fenestra/io/npz.hpp>
 #include <fenestra/io/onnx.hpp>
 #include <fenestra/io/safetensors.hpp>
+#include <fenestra/nn/model_file.hpp>
 #include <fenestra/nn/model_info.hpp>
 
 #include <algorithm>
@@ -204,11 +206,17 @@ std::string joined_names(const std::vector<std::string>& names) {
   return text;
 }
 
-/// The model with the weights of a file; all must fit.
-std::string replace_weights(const ConvertOptions& options) {
-  const onnx::Model model = onnx::read_model(std::filesystem::path(*options.model));
-  const io::TensorMap known = tensors_of(model);
-  io::TensorMap given = io::load_safetensors(options.from).tensors;
+/// The numbers of a file of any of the formats, by name.
+io::TensorMap tensors_in(const std::string& file) {
+  return is_onnx(file)            ? tensors_of(onnx::read_model(std::filesystem::path(file)))
+         : file.ends_with(".npz") ? io::load_npz(file)
+                                  : io::load_safetensors(file).tensors;
+}
+
+/// All that does not fit is said at once.
+void require_weights(const io::TensorMap& given,
+                     const io::TensorMap& known,
+                     const ConvertOptions& options) {
   std::vector<std::string> strange;
   for (const auto& [name, tensor] : given) {
     const auto found = known.find(name);
@@ -230,9 +238,38 @@ std::string replace_weights(const ConvertOptions& options) {
                     std::to_string(given.size()) + " tensors do not fit " + *options.model + ":" +
                     joined_names(strange) + "\n  fix: the weights of this model");
   }
+}
+
+/// The model with the weights of a file; all must fit.
+std::string replace_weights(const ConvertOptions& options) {
+  io::TensorMap given = tensors_in(options.from);
   const std::size_t count = given.size();
-  onnx::save_model(options.to, model, {.tensors = std::move(given)});
-  return std::to_string(count) + " of " + std::to_string(known.size()) + " weights replaced";
+  std::size_t of = 0;
+  if (is_onnx(options.to)) {
+    const onnx::Model model = onnx::read_model(std::filesystem::path(*options.model));
+    const io::TensorMap known = tensors_of(model);
+    require_weights(given, known, options);
+    of = known.size();
+    onnx::save_model(options.to, model, {.tensors = std::move(given)});
+  } else {
+    nn::LoadedModel<float> network = nn::load_model<float>(*options.model);
+    const io::TensorMap known = nn::model_tensors(network.model);
+    require_weights(given, known, options);
+    of = known.size();
+    for (const nn::Slot<float>& slot : nn::slots<float>(network.model)) {
+      if (const auto found = given.find(slot.name); found != given.end()) {
+        *slot.value = std::visit(
+            [](const auto& tensor) {
+              const auto values = tensor.values();
+              return Tensor<float>(tensor.shape(),
+                                   std::vector<float>(values.begin(), values.end()));
+            },
+            found->second);
+      }
+    }
+    nn::save_model(options.to, network.model, network.info);
+  }
+  return std::to_string(count) + " of " + std::to_string(of) + " weights replaced";
 }
 
 }  // namespace
@@ -240,15 +277,24 @@ std::string replace_weights(const ConvertOptions& options) {
 ExitCode convert_command(const ConvertOptions& options) {
   require_free(options.to, options.force);
   std::string done;
+  const bool to_npz = options.to.ends_with(".npz");
   const bool to_safetensors = options.to.ends_with(".safetensors");
-  if (is_onnx(options.from) && to_safetensors) {
-    const onnx::Model model = onnx::read_model(std::filesystem::path(options.from));
-    const io::TensorMap tensors = tensors_of(model);
-    io::save_safetensors(options.to, tensors, model.metadata);
-    done = std::to_string(tensors.size()) + " weights";
-  } else if (is_onnx(options.to) && options.model) {
+  const bool from_safetensors = !is_onnx(options.from) && !options.from.ends_with(".npz");
+  if (options.model && !to_npz) {
     done = replace_weights(options);
-  } else if (is_onnx(options.to) && !is_onnx(options.from)) {
+  } else if (to_npz ? !options.from.ends_with(".npz") : to_safetensors && !from_safetensors) {
+    const io::TensorMap tensors = tensors_in(options.from);
+    if (to_npz) {
+      io::save_npz(options.to, tensors);
+    } else {
+      io::save_safetensors(options.to,
+                           tensors,
+                           is_onnx(options.from)
+                               ? onnx::read_model(std::filesystem::path(options.from)).metadata
+                               : io::Metadata());
+    }
+    done = std::to_string(tensors.size()) + " weights";
+  } else if (is_onnx(options.to) && from_safetensors) {
     const Network<float> network = load_network<float>(options.from, options.input);
     nn::ModelInfo info = network.info;
     info.more[std::string(kInputKey)] = extents(network.input);
@@ -256,7 +302,7 @@ ExitCode convert_command(const ConvertOptions& options) {
     done = "a network of " + std::to_string(network.layers.rows.size()) + " layers";
   } else {
     throw UsageError("convert: from " + options.from + " to " + options.to +
-                     ": one is .onnx and the other .safetensors");
+                     ": two of .onnx, .safetensors and .npz, and from .npz to .onnx with --model");
   }
   if (options.json) {
     print_json({{"from", options.from}, {"to", options.to}, {"done", done}});

@@ -43,12 +43,12 @@ ExitCode run_named_command(const RunNamedOptions& options);
 struct ConvertOptions {
   std::string from;
   std::string to;
-  std::optional<std::string> model = {};  ///< the ONNX file whose weights are to be replaced
+  std::optional<std::string> model = {};  ///< the file whose weights are to be replaced
   std::optional<std::string> input = {};  ///< of one sample, where a model file does not say it
   bool force = false;
   bool json = false;
 };
-/// Weights out of and into ONNX files; our model files to ONNX.
+/// Weights out of and into models, ours and ONNX files; our model files to ONNX.
 ExitCode convert_command(const ConvertOptions& options);
 
 struct FinetuneOptions {

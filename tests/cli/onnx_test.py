@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 import zlib
 
 TOOL = os.path.abspath(sys.argv[1])
@@ -286,6 +287,30 @@ class Onnx(unittest.TestCase):
         with open(back, "rb") as one, open(tuned, "rb") as other:
             self.assertEqual(one.read(), other.read())
 
+    def test_weights_go_into_an_npz_and_back(self):
+        for file, kind in ((self.weights, "safetensors"), (self.onnx, "onnx")):
+            npz, back = self.path(f"{kind}.npz"), self.path(f"npz.{kind}")
+            self.call(["convert", file, npz])
+            with zipfile.ZipFile(npz) as archive:
+                names = archive.namelist()
+            self.assertTrue(names and all(name.endswith(".npy") for name in names))
+            done = self.call(["convert", npz, back, "--model", file]).stdout
+            self.assertIn(f"{len(names)} of {len(names)} weights replaced", done)
+            with open(file, "rb") as one, open(back, "rb") as other:
+                self.assertEqual(one.read(), other.read())
+        plain = self.path("plain.safetensors")
+        self.call(["convert", self.path("safetensors.npz"), plain])
+        self.assertEqual(tensors_of(plain), tensors_of(self.weights))
+        other = self.write("scaled.onnx", model(
+            node("Mul", ["x", "strange"], ["y"]) + weights("strange", [1.5], 1) +
+            sub(11, value("x", 1)) + sub(12, value("y", 1))))
+        self.call(["convert", other, self.path("scaled.npz")])
+        self.assertIn("strange: the model has none of this name", self.call(
+            ["convert", self.path("scaled.npz"), self.path("mixed.safetensors"), "--model",
+             self.weights], BAD_INPUT).stderr)
+        self.assertIn("with --model", self.call(
+            ["convert", self.path("onnx.npz"), self.path("mixed.onnx")], USAGE).stderr)
+
     def finetuned(self, file, output, *words):
         """The lines of a run on the digits, and the tensors that it leaves."""
         output = self.path(output)
@@ -404,7 +429,7 @@ class Onnx(unittest.TestCase):
             ["summary", self.write("page.safetensors", b"<!DOCTYPE html>")], BAD_INPUT).stderr)
         page = self.write("page.onnx", b"<!DOCTYPE html>")
         self.assertIn("a web page", self.call(["summary", page], BAD_INPUT).stderr)
-        self.assertIn("one is .onnx", self.call(
+        self.assertIn("two of .onnx, .safetensors and .npz", self.call(
             ["convert", self.onnx, self.path("other.onnx")], USAGE).stderr)
 
     def test_all_problems_are_listed_at_once(self):
