@@ -18,6 +18,7 @@
 #include <fenestra/ops/conv/kernels/target_axis.hpp>
 
 #include <algorithm>
+#include <type_traits>
 
 namespace fenestra::detail {
 
@@ -403,12 +404,15 @@ const char* refuse_conv_direct(const ConvProblem& problem) {
   if (sums_cells && g.group_out() < kFewTargets && width >= 8) {
     return nullptr;  // 64 -> 1 @56: 190, gemm 1620; 128 -> 8 @28: 500, gemm 840
   }
-  if (width < 8 || (width < 16 && (planes > 8 || sums_cells))) {
-    return "rows of less than two vectors";  // F of 8 @14: 4.9, gemm 11.3; W of 8 -> 64: 88, gemm
-                                             // 34
+  // F of 8 @14: 4.9, gemm 11.3; W of 8 -> 64: 88, gemm 34. On Zen 5, 16 samples of 5x5 16 -> 6 @14:
+  // 85, gemm 167; D of 5x5 6 -> 16 @14: 84, gemm 92, but in f64 130 and 90.
+  const Index most_planes = std::is_same_v<T, float> && width >= 12 ? 24 : 8;
+  if (width < 8 || (width < 16 && (planes > most_planes || sums_cells))) {
+    return "rows of less than two vectors";
   }
-  if (transposed && g.group_in() < kTileChannels && g.group_in() < planes / 4) {
-    return "too few target channels share a strip";  // D of 7x7 s2 3 -> 64 @224: 3310, gemm 2170
+  // D of 7x7 s2 3 -> 64 @224: 3310, gemm 2170; of 3x3 3 -> 16 @64: 126, gemm 160.
+  if (transposed && g.group_in() < kTileChannels && g.group_in() < planes / 8) {
+    return "too few target channels share a strip";
   }
   if (!transposed && !sums_cells && g.group_out() <= kTileChannels) {
     return nullptr;  // 64 -> 1 @56: 230, gemm 590

@@ -65,12 +65,13 @@ void copy_row(const T* HWY_RESTRICT src, Index count, T* HWY_RESTRICT dst) {
   for (; i + kLanes <= count; i += kLanes) {
     hn::StoreU(hn::LoadU(d, src + i), d, dst + i);
   }
-  if (i < count && count >= kLanes) {
-    hn::StoreU(hn::LoadU(d, src + count - kLanes), d, dst + count - kLanes);
+  if (i == count) {
     return;
   }
-  for (; i < count; ++i) {
-    dst[i] = src[i];
+  if (count >= kLanes) {
+    hn::StoreU(hn::LoadU(d, src + count - kLanes), d, dst + count - kLanes);
+  } else {
+    vectors::store_part(d, vectors::load_part(d, src, count, T(0)), dst, count);
   }
 }
 
@@ -255,19 +256,31 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
 }
 
 template <class T>
+using TileFunction = void (*)(const TileJob<T>&, Index column, Index columns);
+
+/// The tiles of one width, of 1 to `most_rows` rows.
+template <class T>
 struct TileKind {
-  Index rows;
-  void (*one_row)(const TileJob<T>&, Index column, Index columns);
-  void (*all_rows)(const TileJob<T>&, Index column, Index columns);
+  Index most_rows = 0;
+  const TileFunction<T>* of_rows = nullptr;
+};
+
+template <class T, int kChannels, int kVectors, class Rows>
+struct TilesOf;
+template <class T, int kChannels, int kVectors, int... kRows>
+struct TilesOf<T, kChannels, kVectors, std::integer_sequence<int, kRows...>> {
+  static constexpr TileFunction<T> of_rows[] = {&run_tile<T, kChannels, kRows + 1, kVectors>...};
+  static constexpr TileKind<T> kind{sizeof...(kRows), of_rows};
 };
 
 template <class T, int kChannels, int... kVectors>
 const TileKind<T>& pick_tile(Index vectors, std::integer_sequence<int, kVectors...>) {
-  static constexpr TileKind<T> table[] = {
-      {max_rows(kChannels, kVectors + 1),
-       &run_tile<T, kChannels, 1, kVectors + 1>,
-       &run_tile<T, kChannels, max_rows(kChannels, kVectors + 1), kVectors + 1>}...};
-  return table[vectors - 1];
+  static constexpr const TileKind<T>* table[] = {
+      &TilesOf<T,
+               kChannels,
+               kVectors + 1,
+               std::make_integer_sequence<int, max_rows(kChannels, kVectors + 1)>>::kind...};
+  return *table[vectors - 1];
 }
 
 template <class T>
@@ -280,7 +293,8 @@ const TileKind<T>& tile_kind(Index channels, Index vectors) {
   }
 }
 
-/// The columns of one row and phase, or of `rows` rows if that is what a tile takes.
+/// The columns of `rows` rows of one phase. Rows are shared out evenly among tiles: a row that were
+/// left over would wait for each of its multiply-adds.
 template <class T>
 void run_columns(const TileJob<T>& t, Index channels, Index rows) {
   constexpr Index kLanes = lanes_of<T>();
@@ -292,13 +306,14 @@ void run_columns(const TileJob<T>& t, Index channels, Index rows) {
     const Index v0 = i * vectors / tiles;
     const Index count = (i + 1) * vectors / tiles - v0;
     const TileKind<T>& kind = tile_kind<T>(channels, count);
+    const Index groups = (rows + kind.most_rows - 1) / kind.most_rows;
     TileJob<T> part = t;
-    for (Index row = 0; row < rows;) {
+    for (Index g = 0; g < groups; ++g) {
+      const Index row = g * rows / groups;
       part.source = t.source + row * t.source_shift;
       part.out = t.out + row * t.row_stride;
-      const bool all = row + kind.rows <= rows;
-      (all ? kind.all_rows : kind.one_row)(part, v0 * kLanes, width - v0 * kLanes);
-      row += all ? kind.rows : 1;
+      const Index taken = (g + 1) * rows / groups - row;
+      kind.of_rows[taken - 1](part, v0 * kLanes, width - v0 * kLanes);
     }
   }
 }
