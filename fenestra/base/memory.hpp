@@ -144,7 +144,9 @@ class BufferCache {
 #ifdef MADV_HUGEPAGE
     if (bytes >= kLeastHuge) {
       const std::size_t whole = bytes / kHugePage * kHugePage;
-      if (void* buffer = std::aligned_alloc(kHugePage, bytes)) {
+      // In whole pages: the address sanitizer ends programs that ask for anything else.
+      const std::size_t asked = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+      if (void* buffer = std::aligned_alloc(kHugePage, asked)) {
         static_cast<void>(madvise(buffer, whole, MADV_HUGEPAGE));
         return buffer;
       }

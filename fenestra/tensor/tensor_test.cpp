@@ -275,5 +275,15 @@ TEST(Transform, LayoutsOfWeightsAgreeWithTheMap) {
   EXPECT_EQ(weight_to_layout(last, Layout::channels_last, Layout::channels_first), first);
 }
 
+// Buffers of 5 and 7 MiB are no whole number of large pages.
+TEST(Tensor, LargeBuffersOfAllSizesCanBeHad) {
+  for (Index mebibytes = 3; mebibytes <= 17; ++mebibytes) {
+    Tensor<float> x(Shape{mebibytes << 18});
+    x.mutable_data()[0] = 1;
+    x.mutable_data()[x.size() - 1] = 2;
+    EXPECT_EQ(x.data()[0] + x.data()[x.size() - 1], 3) << mebibytes;
+  }
+}
+
 }  // namespace
 }  // namespace fenestra
