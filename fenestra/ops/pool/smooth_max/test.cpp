@@ -320,11 +320,11 @@ TEST(SmoothMaxPool, DerivativesByBetaAreThoseOfDualsAtEverySharpness) {
 
 TEST(SmoothMaxPool, LargeSharpnessOverflowsNothing) {
   EXPECT_EQ(OneWindow<float>({1e10, -4}, 1e30).value(), 1e10F) << "beta * x would be infinite";
-  const SmoothMaxPoolOptions sharp{.kernel = 2, .beta = 1e30};
+  const SmoothMaxPoolOptions sharp{.kernel = {2}, .beta = 1e30};
   EXPECT_EQ(smooth_max_pool(line<float>({1e10, -4}), sharp), line<float>({1e10}));
   // beta * d is below the normal numbers: what that costs is in the bound, the mean is not lost.
   const auto x = line<float>({1e-10, -1e-10});
-  const SmoothMaxPoolOptions dull{.kernel = 2, .beta = 1e-30, .normalised = true};
+  const SmoothMaxPoolOptions dull{.kernel = {2}, .beta = 1e-30, .normalised = true};
   const auto bound = SmoothMaxPool::error_bound<float>(smooth_max_pool_geometry(x.shape(), dull),
                                                        {{x, rank0<float>(1e-30)}, {}})[0];
   EXPECT_LT(bound, 1e-13L);
