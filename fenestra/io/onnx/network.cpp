@@ -277,6 +277,9 @@ std::vector<Problem> wrong_outputs(const Outline& lines, Runner<T>& runner) {
   for (std::size_t i = 0; i < lines.outputs.size(); ++i) {
     const ValueInfo& info = lines.outputs[i];
     const int value = lines.main.outputs[i];
+    if (value < 0) {
+      continue;  // an empty name, which is listed by itself
+    }
     const std::optional<Datum<T>>& result = runner.result(value);
     const bool is_output = std::any_of(lines.model.graph.outputs.begin(),
                                        lines.model.graph.outputs.end(),

@@ -144,6 +144,13 @@ TEST(Network, OutputsThatAreNotWhatTheModelSaysAreListedAndMade) {
   EXPECT_TRUE(found({{{}, "batch"}, {4, {}}}, of_one, x).empty());
 }
 
+TEST(Network, AnEmptyNameIsNoOutput) {
+  Model m = model(13, {node("Relu", {"x"}, {"y"})}, {"x"}, {"y"});
+  m.graph.inputs[0].dims = {{{2, {}}}};
+  const std::string text = message_of([&] { Network<float> net(m, {.outputs = {""}}); });
+  EXPECT_NE(text.find("no value is called ''"), std::string::npos) << text;
+}
+
 TEST(Network, SaysWhichWeightsNoDerivativeReaches) {
   Model m = model(13, {node("Mul", {"x", "w"}, {"a"}), node("Round", {"a"}, {"y"})}, {"x"}, {"y"});
   m.graph.initializers = {weight("w", Shape{3})};
