@@ -244,8 +244,10 @@ def avg_pool(p, inputs, data):
     override = p.integer("divisor_override")
     dense = all(d == 1 for d in windows.dilation)
     real = windows.mask(x, False).sum(-1)
+    # On three axes torch wants inputs of at least a window, even where it overhangs.
+    fits = rank < 3 or all(i >= k for i, k in zip(x.shape[2:], windows.kernel))
     if (rank <= 3 and windows.half() and dense and x.numel() and (override is None or rank > 1)
-            and bool((real > 0).all())):
+            and fits and bool((real > 0).all())):
         native = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][rank - 1]
         rest = [] if rank == 1 else [override]
         y = native(x, windows.kernel, windows.stride, windows.low(), windows.ceil, include, *rest)
