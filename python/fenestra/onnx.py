@@ -215,7 +215,7 @@ def load(
         cut: with classes: the value after which a new head begins.
         sample: with cut: the shape of one sample, (channels, spatial...).
         seed: of the new weights.
-        budget: bytes that one result may have whose size is a number in the model.
+        budget: bytes that one result of an operator may have.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "net.onnx")
