@@ -2,6 +2,7 @@
 // when each of them can run. What is not part of an update keeps its order.
 #include <fenestra/graph/copier.hpp>
 #include <fenestra/graph/schedule.hpp>
+#include <fenestra/tensor/split.hpp>
 
 #include <algorithm>
 #include <functional>
