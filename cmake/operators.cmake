@@ -5,8 +5,11 @@
 #   FENESTRA_LAWS_SOURCES  one translation unit per operator, so that their laws compile in parallel
 #   FENESTRA_KERNEL_LAWS_SOURCES  likewise for the laws on kernels
 #   FENESTRA_PYTHON_SOURCES  likewise for Python, of the operators whose folder has a signature.hpp
-#   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_TESTS
-#                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on
+#   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_LOOPS, FENESTRA_OPERATOR_TESTS
+#                          what the folders' own sources.cmake name beside test.cpp, from fenestra/ on:
+#                          operator_sources, operator_loops (plain loops that the compiler is to
+#                          vectorise) and operator_tests
+#   FENESTRA_OPERATOR_RULES  the rules.cpp of the folders
 # and the headers <fenestra/ops/list.hpp> (descriptors), <fenestra/ops/all.hpp> (operators),
 # <fenestra/ops/all_rules.hpp> (rules that their headers leave out), <fenestra/ops/calls.hpp> (for
 # those who only call them) and <fenestra/ops/typed_all.hpp> (on typed variables), of the folders that
@@ -42,6 +45,8 @@ set(FENESTRA_LAWS_SOURCES)
 set(FENESTRA_KERNEL_LAWS_SOURCES)
 set(FENESTRA_PYTHON_SOURCES)
 set(FENESTRA_OPERATOR_SOURCES)
+set(FENESTRA_OPERATOR_LOOPS)
+set(FENESTRA_OPERATOR_RULES)
 set(FENESTRA_OPERATOR_TESTS)
 
 set(operators_file "${PROJECT_SOURCE_DIR}/fenestra/ops/operators.txt")
@@ -101,19 +106,23 @@ macro(fenestra_add_folder folder)
     string(APPEND typed_includes "#include <fenestra/ops/${folder}/typed.hpp>\n")
   endif()
   set(operator_sources)
+  set(operator_loops)
   set(operator_tests)
   if(EXISTS "${path}/test.cpp")
     set(operator_tests test.cpp)
   endif()
   include("${path}/sources.cmake" OPTIONAL)
   if(EXISTS "${path}/rules.cpp")
-    list(PREPEND operator_sources rules.cpp)
+    list(APPEND FENESTRA_OPERATOR_RULES "ops/${folder}/rules.cpp")
   endif()
   if(EXISTS "${path}/call.cpp")
     list(APPEND call_sources "ops/${folder}/call.cpp")
   endif()
   foreach(file IN LISTS operator_sources)
     list(APPEND FENESTRA_OPERATOR_SOURCES "ops/${folder}/${file}")
+  endforeach()
+  foreach(file IN LISTS operator_loops)
+    list(APPEND FENESTRA_OPERATOR_LOOPS "ops/${folder}/${file}")
   endforeach()
   foreach(file IN LISTS operator_tests)
     list(APPEND FENESTRA_OPERATOR_TESTS "ops/${folder}/${file}")

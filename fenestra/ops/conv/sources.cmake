@@ -1,8 +1,8 @@
 # What the folder adds to the library and the tests.
 set(operator_sources
     candidates.cpp
-    evaluate.cpp
     fused.cpp
+    kernels/choice.cpp
     kernels/dense.cpp
     kernels/dense_choice.cpp
     kernels/dense_tiles.cpp

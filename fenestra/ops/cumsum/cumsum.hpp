@@ -15,7 +15,7 @@
 
 namespace fenestra {
 
-// Compiled for float and double in evaluate.cpp.
+// Compiled for float and double in kernels/lines.cpp.
 template <KernelScalar T>
 FENESTRA_API void cumsum_kernel(const T* x, T* out, const AxisView& view, bool reverse);
 

@@ -2,7 +2,7 @@
 // bounds that docs/kernels/elementwise.md states, on every instruction set; and the same bits
 // wherever a number stands.
 #include <fenestra/kernels/isa.hpp>
-#include <fenestra/ops/elementwise/evaluate.hpp>
+#include <fenestra/ops/elementwise/spec.hpp>
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/elementwise/broadcast.hpp>
 #include <fenestra/ops/elementwise/call.hpp>
-#include <fenestra/ops/elementwise/evaluate.hpp>
 #include <fenestra/ops/elementwise/functions.hpp>
+#include <fenestra/ops/elementwise/spec.hpp>
 #include <fenestra/ops/elementwise/sum_to.hpp>
 #include <fenestra/spec/problem.hpp>
 #include <fenestra/tensor/split.hpp>

@@ -1,7 +1,7 @@
 // The elementwise functions, sums and expansions: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
-#include <fenestra/ops/elementwise/kernel.hpp>
-#include <fenestra/ops/elementwise/sum_kernel.hpp>
+#include <fenestra/ops/elementwise/kernels/ranges.hpp>
+#include <fenestra/ops/elementwise/kernels/sums.hpp>
 
 namespace fenestra {
 

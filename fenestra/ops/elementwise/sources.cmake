@@ -1,3 +1,3 @@
 # What the folder adds to the library and the tests.
-set(operator_sources evaluate.cpp loops.cpp)
+set(operator_loops kernels/loops.cpp kernels/runs.cpp kernels/sums.cpp)
 set(operator_tests accuracy_test.cpp)

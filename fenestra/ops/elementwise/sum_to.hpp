@@ -19,7 +19,7 @@
 
 namespace fenestra {
 
-// Compiled for float and double in evaluate.cpp.
+// Compiled for float and double in kernels/sums.cpp.
 template <KernelScalar T>
 FENESTRA_API void sum_to_kernel(const T* x, T* out, const Shape& from, const Shape& to);
 

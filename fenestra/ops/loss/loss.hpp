@@ -30,8 +30,8 @@ constexpr V reduced_loss(const V& loss, const LossOptions& options) {
 
 // --- Cross entropy ------------------------------
 
-// Compiled for float and double in evaluate.cpp. `cells` is, for each line of classes, the flat
-// index of the right one; `loss` and `u` have one value per line.
+// Compiled for float and double in kernels/lines.cpp. `cells` is, for each line of classes, the
+// flat index of the right one; `loss` and `u` have one value per line.
 template <KernelScalar T>
 void cross_entropy_kernel(const T* x, const Index* cells, T* loss, const AxisView& view);
 template <KernelScalar T>

@@ -1,2 +1,2 @@
 # What the folder adds to the library and the tests.
-set(operator_sources evaluate.cpp)
+set(operator_loops kernels/lines.cpp)

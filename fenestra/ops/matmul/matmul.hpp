@@ -138,7 +138,7 @@ constexpr MatMulGeometry matmul_geometry(const Shape& a,
   return g;
 }
 
-// Compiled for float and double in evaluate.cpp, on the blocked GEMM.
+// Compiled for float and double in kernels/gemm.cpp, on the blocked GEMM.
 template <KernelScalar T>
 void matmul_kernel(const MatMulGeometry& g, const T* a, const T* b, const T* bias, T* y);
 

@@ -27,7 +27,7 @@
 
 namespace fenestra {
 
-// Compiled for float and double in evaluate.cpp. Statistics have one value per group, gamma and
+// Compiled for float and double in kernels/runs.cpp. Statistics have one value per group, gamma and
 // beta one per affine cell; gamma or beta may be null.
 
 /// Mean of the squared deviations.

@@ -1,6 +1,6 @@
 // Normalisation: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
-#include <fenestra/ops/normalise/kernel.hpp>
+#include <fenestra/ops/normalise/kernels/channels.hpp>
 
 namespace fenestra {
 

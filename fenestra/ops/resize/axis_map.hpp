@@ -91,8 +91,8 @@ struct AxisStep {
   }
 };
 
-// Compiled for float and double in axis_map.cpp. x is (outer, map.in, inner), y is (outer, map.out,
-// inner).
+// Compiled for float and double in kernels/axis_map.cpp. x is (outer, map.in, inner), y is (outer,
+// map.out, inner).
 template <KernelScalar T>
 void axis_map_kernel(const T* x, T* y, const AxisStep<T>& step);
 /// y is the input, x the result, which need not be zero before.

@@ -1,2 +1,2 @@
 # What the folder adds to the library and the tests.
-set(operator_sources axis_map.cpp)
+set(operator_sources kernels/axis_map.cpp)

@@ -144,7 +144,7 @@ inline StridedRegion strided(const Shape& shape, const Region& region) {
   return result;
 }
 
-// Compiled for float and double in region.cpp.
+// Compiled for float and double in kernels/region.cpp.
 template <KernelScalar T>
 void copy_region_kernel(
     const T* from, const Shape& from_strides, T* to, const Shape& to_strides, const Shape& extents);

@@ -1,2 +1,2 @@
 # What the folder adds to the library and the tests.
-set(operator_sources region.cpp)
+set(operator_sources kernels/region.cpp)

@@ -100,7 +100,7 @@ void softmax_line(SoftmaxFunction f, const T* x, Index n, Index step, T* out) {
 
 }  // namespace spec
 
-// Compiled for float and double in evaluate.cpp. The axis is not empty.
+// Compiled for float and double in kernels/lines.cpp. The axis is not empty.
 template <KernelScalar T>
 void softmax_kernel(SoftmaxFunction f, const T* x, T* out, const AxisView& view);
 

@@ -1,2 +1,3 @@
 # What the folder adds to the library and the tests.
-set(operator_sources evaluate.cpp lines.cpp)
+set(operator_sources kernels/exponentials.cpp)
+set(operator_loops kernels/lines.cpp)

@@ -22,7 +22,7 @@
 namespace fenestra {
 
 /// The first `count` elements of each line in order; `cells`, where not null, receives their flat
-/// indices in x. Compiled for float and double in evaluate.cpp.
+/// indices in x. Compiled for float and double in kernels/lines.cpp.
 template <KernelScalar T>
 FENESTRA_API void sort_kernel(
     const T* x, T* out, Index* cells, const AxisView& view, Index count, bool descending);

@@ -3,7 +3,7 @@
 
 #include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/ops/transpose/call.hpp>
-#include <fenestra/ops/transpose/evaluate.hpp>
+#include <fenestra/ops/transpose/spec.hpp>
 #include <fenestra/tensor/box.hpp>
 #include <fenestra/tensor/split.hpp>
 

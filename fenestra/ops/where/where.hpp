@@ -16,7 +16,7 @@
 
 namespace fenestra {
 
-// Compiled for float and double in evaluate.cpp; operands and result do not overlap, or are the
+// Compiled for float and double in kernels/runs.cpp; operands and result do not overlap, or are the
 // same elements.
 template <KernelScalar T>
 FENESTRA_API void where_kernel(

@@ -2,14 +2,14 @@
 // are treated as all others.
 #include <fenestra/kernels/simd.hpp>
 
-#include <fenestra/ops/elementwise/loops.hpp>
+#include <fenestra/ops/elementwise/kernels/loops.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "fenestra/ops/elementwise/loops.cpp"
+#define HWY_TARGET_INCLUDE "fenestra/ops/elementwise/kernels/loops.cpp"
 #include <hwy/foreach_target.h>
 //
 #include <fenestra/kernels/vector_math-inl.hpp>

@@ -1,13 +1,13 @@
-// Sums of exponentials along lines, for every instruction set; see lines.hpp.
+// Sums of exponentials along lines, for every instruction set; see exponentials.hpp.
 #include <fenestra/kernels/simd.hpp>
 
 #include <fenestra/kernels/candidate.hpp>
-#include <fenestra/ops/softmax/lines.hpp>
+#include <fenestra/ops/softmax/kernels/exponentials.hpp>
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "fenestra/ops/softmax/lines.cpp"
+#define HWY_TARGET_INCLUDE "fenestra/ops/softmax/kernels/exponentials.cpp"
 #include <hwy/foreach_target.h>
 //
 #include <fenestra/kernels/vector_math-inl.hpp>

@@ -2,7 +2,7 @@
 // each other in memory are worked on together, so that reads are contiguous.
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
-#include <fenestra/ops/softmax/lines.hpp>
+#include <fenestra/ops/softmax/kernels/exponentials.hpp>
 #include <fenestra/ops/softmax/softmax.hpp>
 
 #include <algorithm>

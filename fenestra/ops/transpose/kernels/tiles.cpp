@@ -4,7 +4,7 @@
 // a batch of matrix transpositions, since one axis is innermost in x and another in y.
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
-#include <fenestra/ops/transpose/evaluate.hpp>
+#include <fenestra/ops/transpose/spec.hpp>
 
 #include <algorithm>
 

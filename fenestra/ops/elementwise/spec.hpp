@@ -55,7 +55,7 @@ T gate(const GateCall& call, const GateBounds<T>& bounds, const T& u, const T& x
 
 }  // namespace spec
 
-// Compiled for float and double in evaluate.cpp; `out` has n elements, or the broadcast shape.
+// Compiled for float and double in kernels/runs.cpp; `out` has n elements, or the broadcast shape.
 template <KernelScalar T>
 FENESTRA_API void unary_kernel(const UnaryCall& call, const T* x, T* out, Index n);
 template <KernelScalar T>

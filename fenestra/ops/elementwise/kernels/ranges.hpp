@@ -6,7 +6,7 @@
 #include <fenestra/graph/chain.hpp>
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
-#include <fenestra/ops/elementwise/loops.hpp>
+#include <fenestra/ops/elementwise/kernels/loops.hpp>
 
 #include <algorithm>
 #include <array>

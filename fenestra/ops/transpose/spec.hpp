@@ -16,7 +16,7 @@ constexpr Shape transposed_shape(const Shape& shape, const Shape& order) {
   return result;
 }
 
-// Compiled for float and double in evaluate.cpp.
+// Compiled for float and double in kernels/tiles.cpp.
 template <KernelScalar T>
 void transpose_kernel(const T* x, T* y, const Shape& shape, const Shape& order);
 

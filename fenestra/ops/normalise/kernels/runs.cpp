@@ -7,7 +7,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/kernels/sums.hpp>
-#include <fenestra/ops/normalise/kernel.hpp>
+#include <fenestra/ops/normalise/kernels/channels.hpp>
 #include <fenestra/ops/normalise/normalise.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include <fenestra/base/export.hpp>
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/loss/loss.hpp>
-#include <fenestra/ops/softmax/lines.hpp>
+#include <fenestra/ops/softmax/kernels/exponentials.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 // The elementwise functions on runs of numbers, a vector at a time. Internal: not installed.
-// evaluate.cpp cuts tensors into such runs; loops.cpp has them for every instruction set. A number
+// runs.cpp cuts tensors into such runs; loops.cpp has them for every instruction set. A number
 // has the same result wherever it stands in a run.
 #pragma once
 
-#include <fenestra/ops/elementwise/evaluate.hpp>
+#include <fenestra/ops/elementwise/spec.hpp>
 
 namespace fenestra::detail {
 

@@ -8,7 +8,7 @@ namespace fenestra {
 
 namespace {
 
-constexpr Index kGrain = 16384;  // as in elementwise/evaluate.cpp
+constexpr Index kGrain = 16384;  // as in elementwise/kernels/runs.cpp
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/ops/conv/candidates.hpp>
 #include <fenestra/ops/conv/conv.hpp>
-#include <fenestra/ops/elementwise/loops.hpp>
+#include <fenestra/ops/elementwise/kernels/loops.hpp>
 
 #include <algorithm>
 
