@@ -2,7 +2,8 @@
 #   FENESTRA_OPERATORS     folders, in the order of the list; `pool/max` is a member of the family `pool`
 #   FENESTRA_FAMILIES      folders of families, which hold what their members share
 #   FENESTRA_GENERATED     include root of the generated headers
-#   FENESTRA_LAWS_SOURCES  one translation unit per operator, so that their laws compile in parallel
+#   FENESTRA_ENTRY_SOURCES  one translation unit per operator, which gives it without its type
+#   FENESTRA_LAWS_SOURCES  likewise for their laws, so that they compile in parallel
 #   FENESTRA_KERNEL_LAWS_SOURCES  likewise for the laws on kernels
 #   FENESTRA_PYTHON_SOURCES  likewise for Python, of the operators whose folder has a signature.hpp
 #   FENESTRA_OPERATOR_SOURCES, FENESTRA_OPERATOR_LOOPS, FENESTRA_OPERATOR_TESTS
@@ -41,6 +42,7 @@ set(FENESTRA_GENERATED "${PROJECT_BINARY_DIR}/generated")
 set(FENESTRA_OPERATORS)
 set(FENESTRA_FAMILIES)
 set(engine_folders)
+set(FENESTRA_ENTRY_SOURCES)
 set(FENESTRA_LAWS_SOURCES)
 set(FENESTRA_KERNEL_LAWS_SOURCES)
 set(FENESTRA_PYTHON_SOURCES)
@@ -140,6 +142,9 @@ foreach(operator IN LISTS FENESTRA_OPERATORS)
     fenestra_add_folder(${family})
   endif()
   fenestra_add_folder(${operator})
+  set(source "${PROJECT_BINARY_DIR}/entries/entry_${name}.cpp")
+  configure_file(cmake/entry.cpp.in "${source}" @ONLY)
+  list(APPEND FENESTRA_ENTRY_SOURCES "${source}")
   set(source "${PROJECT_BINARY_DIR}/laws/laws_${name}.cpp")
   configure_file(cmake/laws.cpp.in "${source}" @ONLY)
   list(APPEND FENESTRA_LAWS_SOURCES "${source}")

@@ -1,10 +1,10 @@
 // Timing all candidates of a problem in turns, by the clock of `explain --time`.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/bench/choice.hpp>
-#include <fenestra/check/entry.hpp>
 #include <fenestra/check/kernel_entry.hpp>
 #include <fenestra/check/soak.hpp>
 #include <fenestra/kernels/isa.hpp>
+#include <fenestra/ops/entry.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -83,9 +83,9 @@ bool is_specification(const KernelChoice& choice) { return choice.name.ends_with
 std::vector<std::vector<Contestant>> contests(const ChoiceProblem& problem) {
   std::map<std::pair<std::string, std::string>, std::vector<Contestant>> found;
   for (const KernelChoice& choice :
-       check::find_operator(problem.entry->name).describe(problem.problem).kernels) {
+       find_operator(problem.entry->name).describe(problem.problem).kernels) {
     if (choice.refusal.empty() && !is_specification(choice)) {
-      found[{choice.direction, std::string(check::kernel_type(choice))}].push_back({choice});
+      found[{choice.direction, std::string(kernel_type(choice))}].push_back({choice});
     }
   }
   std::vector<std::vector<Contestant>> result;
@@ -100,7 +100,8 @@ std::vector<std::vector<Contestant>> contests(const ChoiceProblem& problem) {
 /// One turn for each; false where the direction cannot be timed by itself.
 bool take_turns(const ChoiceProblem& problem, double budget, std::vector<Contestant>& contestants) {
   for (Contestant& one : contestants) {
-    const auto seconds = problem.entry->time(problem.problem, one.choice, budget);
+    const auto seconds =
+        find_operator(problem.entry->name).time(problem.problem, one.choice, budget);
     if (!seconds) {
       return false;
     }

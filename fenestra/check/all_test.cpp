@@ -12,7 +12,7 @@
 namespace fenestra::check {
 
 /// GoogleTest prints parameters by their bytes otherwise.
-void PrintTo(const OperatorEntry& entry, std::ostream* out) { *out << entry.name; }
+void PrintTo(const LawEntry& entry, std::ostream* out) { *out << entry.name; }
 
 namespace {
 
@@ -55,10 +55,10 @@ std::set<Law> expected_laws(std::string_view name) {
   return laws;
 }
 
-class AllLaws : public testing::TestWithParam<OperatorEntry> {};
+class AllLaws : public testing::TestWithParam<LawEntry> {};
 
 TEST_P(AllLaws, HoldOnRandomProblems) {
-  const OperatorEntry& entry = GetParam();
+  const LawEntry& entry = GetParam();
   std::set<Law> applied;
   Random random(kSeed);
   for (int i = 0; i < kProblems; ++i) {
@@ -81,7 +81,7 @@ TEST_P(AllLaws, HoldOnRandomProblems) {
 TEST_P(AllLaws, HoldOnTheSmallestProblems) {
   // Every extent 1, as far as the operator's own random problems get there: the corner where
   // formulas degenerate.
-  const OperatorEntry& entry = GetParam();
+  const LawEntry& entry = GetParam();
   Random random(kSeed + 1);
   std::vector<std::string> problems;
   for (int i = 0; i < 2000; ++i) {
@@ -102,7 +102,7 @@ TEST_P(AllLaws, HoldOnTheSmallestProblems) {
 }
 
 TEST_P(AllLaws, TheExampleOfTheOperatorIsAProblem) {
-  const OperatorEntry& entry = GetParam();
+  const LawEntry& entry = GetParam();
   EXPECT_FALSE(entry.summary.empty());
   const Description d = entry.describe(entry.example);
   EXPECT_FALSE(d.inputs.empty());
@@ -117,9 +117,9 @@ INSTANTIATE_TEST_SUITE_P(Operators,
 
 TEST(Registry, HasEveryWindowOperatorOnce) {
   std::set<std::string_view> names;
-  for (const OperatorEntry& entry : registry()) {
+  for (const LawEntry& entry : registry()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
-    EXPECT_EQ(&find_operator(entry.name), &entry);
+    EXPECT_EQ(&find_laws(entry.name), &entry);
   }
   for (const std::string_view name : kWindowOperators) {
     EXPECT_TRUE(names.contains(name)) << name;
@@ -128,7 +128,7 @@ TEST(Registry, HasEveryWindowOperatorOnce) {
 
 TEST(Registry, AnUnknownNameIsAnErrorThatListsTheKnownOnes) {
   try {
-    find_operator("convolve");
+    find_laws("convolve");
     FAIL() << "found";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unknown_operator);

@@ -9,9 +9,7 @@
 //   a sample sits in.
 #pragma once
 
-#include <fenestra/base/error.hpp>
-#include <fenestra/base/nearest.hpp>
-#include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/entry.hpp>
 #include <fenestra/ops/operator.hpp>
 #include <fenestra/spec/random.hpp>
 
@@ -58,12 +56,6 @@ struct KernelEntry {
   KernelReport (*bits)(std::string_view problem, std::uint64_t seed);
   /// Of all results of the default candidates on real data, on the threads that are set.
   std::uint64_t (*hash)(std::string_view problem, std::uint64_t seed);
-  /// Seconds that a candidate takes for one direction of a problem, the least of the runs that fit
-  /// into `budget` (at least one), on the threads that are set; nothing where the direction is not
-  /// one that a caller can ask for by itself, and for the specification on large problems.
-  std::optional<double> (*time)(std::string_view problem,
-                                const KernelChoice& choice,
-                                double budget);
   /// Every candidate there is, whatever it accepts.
   std::vector<std::string> (*candidates)();
   /// The problem in the other layout; empty where there is none.
@@ -73,21 +65,8 @@ struct KernelEntry {
 /// Every operator that draws problems for these laws, in the order of the list.
 std::span<const KernelEntry> kernel_registry();
 
-/// The entry called `name`; throws `unknown_operator` with the nearest name and those there are.
 inline const KernelEntry& find_kernels(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const KernelEntry& entry : kernel_registry()) {
-    if (entry.name == name) {
-      return entry;
-    }
-    names.push_back(entry.name);
-  }
-  throw Error(ErrorCode::unknown_operator, unknown_name("operator with kernels", name, names));
-}
-
-/// A candidate's name up to the algorithm, which comes last: what a caller says with its type.
-inline std::string_view kernel_type(const KernelChoice& choice) {
-  return std::string_view(choice.name).substr(0, choice.name.rfind('_'));
+  return find_entry(kernel_registry(), name, "operator with kernels");
 }
 
 /// Whether an operator draws problems for the laws on kernels.

@@ -6,7 +6,6 @@
 #include <fenestra/tensor/transform.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -59,21 +58,6 @@ class Setting {
   kernels::ScopedNumerics numerics_;
   ScopedThreads threads_;
 };
-
-/// The least time of `f` in the runs that fit into a budget, of at least one.
-template <class F>
-double least_seconds(double budget, const F& f) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::duration t) { return std::chrono::duration<double>(t).count(); };
-  const Clock::time_point begin = Clock::now();
-  double least = std::numeric_limits<double>::infinity();
-  do {
-    const Clock::time_point start = Clock::now();
-    f();
-    least = std::min(least, seconds(Clock::now() - start));
-  } while (seconds(Clock::now() - begin) < budget);
-  return least;
-}
 
 /// Both laws of one operator on one problem.
 template <class Op>
@@ -135,17 +119,6 @@ class KernelLaws {
     return kMayBeExact && (algebra == Algebra::multilinear || algebra == Algebra::piecewise_linear);
   }
 
-  /// Of the value, or of the cotangent of the one input that a direction is named after.
-  /// The specification is not waited for on large problems.
-  std::optional<double> time(const Choice& choice, std::string_view direction, double budget) {
-    if (choice.name.ends_with("_spec") && work_of<Op>(g_) > kMostSpecified) {
-      return std::nullopt;
-    }
-    operands_ = Draw<Op>(g_, random_).reals();
-    return choice.narrow ? time_of<float>(choice, direction, budget)
-                         : time_of<double>(choice, direction, budget);
-  }
-
   std::uint64_t hash() {
     operands_ = Draw<Op>(g_, random_).reals();
     std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
@@ -159,8 +132,6 @@ class KernelLaws {
       requires(const Geometry& g, const Inputs<Exact>& in) { Op::template forward<Exact>(g, in); };
   /// Multiply-adds up to which the slow oracle of transformed data is asked.
   static constexpr Index kMostTransformed = Index{1} << 21;
-  /// Up to which the law on bits and the clock ask the specification, which runs on one thread.
-  static constexpr Index kMostSpecified = Index{1} << 20;
   /// The specification as a candidate is as slow as the oracle, and the same loops.
   static constexpr int kSpecificationOneIn = 16;
 
@@ -179,37 +150,6 @@ class KernelLaws {
                                     threads,
                                     quantity_of<Op>(g_, difference.quantity),
                                     difference.detail};
-  }
-
-  template <class T>
-  std::optional<double> time_of(const Choice& choice, std::string_view direction, double budget) {
-    const Lifted<T> operands = lifted<T>(operands_);
-    std::vector<Value<T>> values(operands.in.values.begin(), operands.in.values.end());
-    if (direction == "forward") {
-      const kernels::ForcedKernel forced(choice.name, kernels::IfRefused::run_if_able);
-      return least_seconds(budget,
-                           [&] { Op::template call<Value<T>>(g_, values, operands.in.data); });
-    }
-    // Pools have names of their own for the gradient of their input.
-    const bool of_weight = direction == "weight_grad";
-    const bool of_input =
-        direction == "input_grad" || direction == "scatter" || direction == "spread";
-    const std::vector<TensorInfo> infos = Op::inputs(g_);
-    const Role role = of_weight ? Role::weight : Role::activation;
-    const auto found = std::find_if(
-        infos.begin(), infos.end(), [&](const TensorInfo& info) { return info.role == role; });
-    if (found == infos.end() || !(of_weight || of_input)) {
-      return std::nullopt;
-    }
-    Tape<T> tape;
-    Value<T>& wanted = values[static_cast<std::size_t>(found - infos.begin())];
-    wanted = tape.parameter(wanted.tensor());
-    // Forward runs on what is chosen for it: a candidate may serve one direction only.
-    const Value<T> y = Op::template call<Value<T>>(g_, values, operands.in.data);
-    const kernels::ForcedKernel forced(choice.name, kernels::IfRefused::run_if_able);
-    return least_seconds(budget, [&] {
-      tape.backward(Seed<T>{y, operands.y_bar}, {.retain = true});
-    });
   }
 
   // The law on integers.
@@ -438,12 +378,12 @@ std::optional<KernelEntry> make_kernel_entry() {
                 const auto g = Op::random(random, Reach::networks);
                 const bool is_exact = Laws(g, 0).is_exact_here();
                 const Index most = work / (!is_exact ? 64 : detail::kListed<Op> ? 1 : 16);
-                if (detail::work_of<Op>(g) <= std::max(most, kLeastWork)) {
+                if (work_of<Op>(g) <= std::max(most, kLeastWork)) {
                   return to_string(g);
                 }
               }
             },
-        .work = [](std::string_view problem) { return detail::work_of<Op>(Op::parse(problem)); },
+        .work = [](std::string_view problem) { return work_of<Op>(Op::parse(problem)); },
         .integers =
             [](std::string_view problem, std::uint64_t seed, Coverage coverage) {
               return Laws(Op::parse(problem), seed).integers(coverage);
@@ -452,13 +392,6 @@ std::optional<KernelEntry> make_kernel_entry() {
                    std::uint64_t seed) { return Laws(Op::parse(problem), seed).bits(); },
         .hash = [](std::string_view problem,
                    std::uint64_t seed) { return Laws(Op::parse(problem), seed).hash(); },
-        .time = [](std::string_view problem,
-                   const KernelChoice& choice,
-                   double budget) -> std::optional<double> {
-          const bool narrow = choice.name.find("_f32_") != std::string::npos;
-          return Laws(Op::parse(problem), 0)
-              .time({choice.name, narrow, Numerics::strict}, choice.direction, budget);
-        },
         .candidates =
             [] {
               std::vector<std::string> names;

@@ -12,6 +12,7 @@
 #include <fenestra/kernels/numerics.hpp>
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/engine_operator.hpp>
+#include <fenestra/ops/random_inputs.hpp>
 #include <fenestra/ops/rules.hpp>
 #include <fenestra/tensor/tensor.hpp>
 
@@ -32,20 +33,6 @@ struct Operands {
   std::vector<Tensor<double>> dots;
   Tensor<double> y_bar;
 };
-
-/// Multiply-adds, or the elements where the operator counts none: no result sums more terms.
-template <class Op>
-Index work_of(const typename Op::Geometry& g) {
-  Checked elements = 0;
-  for (const TensorInfo& info : Op::inputs(g)) {
-    elements = elements + info.shape.elements().value_or(0);
-  }
-  elements = elements + Op::output(g).shape.elements().value_or(0);
-  if constexpr (requires { Op::costs(g); }) {
-    elements = elements + Op::costs(g).multiply_adds;
-  }
-  return elements.ok() ? elements.value() : std::numeric_limits<Index>::max();
-}
 
 /// Whether the operator offers its specification with the window map written down.
 template <class Op>
@@ -85,7 +72,7 @@ class Draw {
       --largest;
     }
     const auto small = [&](const Shape& shape) {
-      return detail::fill(shape, [&] {
+      return filled(shape, [&] {
         return random_.chance(8) ? 0.0
                                  : static_cast<double>(random_.between(1, largest)) *
                                        (random_.chance(2) ? 1 : -1);
@@ -93,7 +80,7 @@ class Draw {
     };
     Operands operands = all(small);
     if (only_copies<Op>(g_)) {
-      operands.in = detail::draw_values<Op>(g_, [&](const Shape& shape) { return ties(shape); });
+      operands.in = random_inputs<Op>(g_, random_, [&](const Shape& shape) { return ties(shape); });
       for (Tensor<double>& dot : operands.dots) {
         dot = places(dot.shape());
       }
@@ -108,9 +95,7 @@ class Draw {
     return operands;
   }
   Operands reals() {
-    return all([&](const Shape& shape) {
-      return detail::fill(shape, [&] { return detail::draw_real(random_); });
-    });
+    return all([&](const Shape& shape) { return random_reals(shape, random_); });
   }
 
  private:
@@ -118,7 +103,7 @@ class Draw {
 
   template <class F>
   Operands all(F&& draw) {
-    Operands operands{detail::draw_values<Op>(g_, draw), {}, draw(Op::output(g_).shape)};
+    Operands operands{random_inputs<Op>(g_, random_, draw), {}, draw(Op::output(g_).shape)};
     for (const TensorInfo& info : Op::inputs(g_)) {
       operands.dots.push_back(draw(info.shape));
     }
@@ -128,7 +113,7 @@ class Draw {
   Tensor<double> ties(const Shape& shape) {
     const bool is_special = random_.chance(4);
     const Index distinct = random_.between(1, 4);
-    return detail::fill(shape, [&] {
+    return filled(shape, [&] {
       if (is_special && random_.chance(6)) {
         constexpr double kInfinity = std::numeric_limits<double>::infinity();
         const double kinds[] = {
@@ -142,7 +127,7 @@ class Draw {
   /// Each cell holds its own number: what is read from it tells where it was read.
   static Tensor<double> places(const Shape& shape) {
     Index place = 0;
-    return detail::fill(shape, [&] { return static_cast<double>(place++ % kExactFloat); });
+    return filled(shape, [&] { return static_cast<double>(place++ % kExactFloat); });
   }
 
   const typename Op::Geometry& g_;

@@ -4,6 +4,7 @@
 
 #include <fenestra/check/law.hpp>
 #include <fenestra/ops/operator.hpp>
+#include <fenestra/ops/random_inputs.hpp>
 #include <fenestra/spec/dual.hpp>
 #include <fenestra/spec/interval.hpp>
 #include <fenestra/spec/random.hpp>
@@ -106,36 +107,6 @@ std::string compare(const Tensor<T>& got, const Tensor<T>& needed) {
   return {};
 }
 
-/// A real in [-2, 2), not closer to zero than 2^-10, with so few digits that float holds it.
-inline double draw_real(Random& random) {
-  return static_cast<double>(2 * random.between(-1024, 1023) + 1) * 0x1p-10;
-}
-
-template <class F>
-Tensor<double> fill(const Shape& shape, F&& draw) {
-  Tensor<double> result(shape);
-  for (double& value : result.mutable_values()) {
-    value = draw();
-  }
-  return result;
-}
-
-/// draw(shape) for every input but the operator's own scalar.
-template <class Op, class F>
-Inputs<double> draw_values(const typename Op::Geometry& g, F&& draw) {
-  Inputs<double> in;
-  for (const TensorInfo& info : Op::inputs(g)) {
-    if constexpr (requires { Op::scalar_value(g); }) {
-      if (info.role == Role::scalar) {
-        in.values.emplace_back(Shape{}, Op::scalar_value(g));
-        continue;
-      }
-    }
-    in.values.push_back(draw(info.shape));
-  }
-  return in;
-}
-
 /// value += by * factor.
 template <class T>
 void shift(Tensor<T>& value, const Tensor<T>& by, const T& factor) {
@@ -156,11 +127,11 @@ class LawData {
 
   /// Small integers: ties and zeros are frequent.
   Tensor<double> small(const Shape& shape) {
-    return detail::fill(shape, [&] { return static_cast<double>(random_.between(-3, 3)); });
+    return filled(shape, [&] { return static_cast<double>(random_.between(-3, 3)); });
   }
   /// Small integers without zero, for what divides.
   Tensor<double> nonzero(const Shape& shape) {
-    return detail::fill(shape, [&] {
+    return filled(shape, [&] {
       return static_cast<double>(random_.between(1, 3)) * (random_.chance(2) ? 1 : -1);
     });
   }
@@ -179,33 +150,10 @@ class LawData {
     return result;
   }
   /// Reals in [-2, 2), none closer to zero than 2^-10.
-  Tensor<double> reals(const Shape& shape) {
-    return detail::fill(shape, [&] { return detail::draw_real(random_); });
-  }
+  Tensor<double> reals(const Shape& shape) { return random_reals(shape, random_); }
   template <class Draw>
   Inputs<double> inputs(Draw&& draw) {
-    Inputs<double> in = detail::draw_values<Op>(g_, draw);
-    if constexpr (requires { Op::positive(g_, std::size_t{}); }) {
-      for (std::size_t i = 0; i < in.values.size(); ++i) {
-        if (Op::positive(g_, i)) {
-          in.values[i] = in.values[i].map([](double v) { return std::fabs(v); });
-        }
-      }
-    }
-    if constexpr (requires { Op::data(g_); }) {
-      Index least = -1;
-      if constexpr (requires { Op::data_least(g_); }) {
-        least = Op::data_least(g_);
-      }
-      for (const TensorInfo& info : Op::data(g_)) {
-        Tensor<Index> data(info.shape);
-        for (Index& value : data.mutable_values()) {
-          value = random_.between(least, Op::data_limit(g_) - 1);
-        }
-        in.data.push_back(std::move(data));
-      }
-    }
-    return in;
+    return random_inputs<Op>(g_, random_, draw);
   }
   /// All different, between the inputs too: a maximum of two tensors has ties like any other.
   Inputs<double> distinct_inputs() {
@@ -216,7 +164,7 @@ class LawData {
     const Tensor<double> values = distinct(Shape{count});
     Index used = 0;
     return inputs(
-        [&](const Shape& shape) { return detail::fill(shape, [&] { return values[used++]; }); });
+        [&](const Shape& shape) { return filled(shape, [&] { return values[used++]; }); });
   }
   /// Inputs for an exact law (ties welcome), or for a transcendental one.
   Inputs<double> sample() {

@@ -1,4 +1,5 @@
-// The operators of the list, by name. Built from the list itself, not by self-registration.
+// The laws of the operators of the list, by name. Built from the list itself, not by
+// self-registration.
 #include <fenestra/check/entry.hpp>
 #include <fenestra/ops/list.hpp>
 
@@ -9,13 +10,13 @@ namespace fenestra::check {
 namespace {
 
 template <class... Ops>
-std::array<OperatorEntry, sizeof...(Ops)> entries(TypeList<Ops...>) {
-  return {make_entry<Ops>()...};
+std::array<LawEntry, sizeof...(Ops)> entries(TypeList<Ops...>) {
+  return {make_law_entry<Ops>()...};
 }
 
 }  // namespace
 
-std::span<const OperatorEntry> registry() {
+std::span<const LawEntry> registry() {
   static const auto list = entries(Operators{});
   return list;
 }

@@ -21,8 +21,8 @@ namespace {
 using check::kLaws;
 using check::Law;
 using check::law_name;
+using check::LawEntry;
 using check::LawOutcome;
-using check::OperatorEntry;
 using check::Verdict;
 
 constexpr std::int64_t kDefaultCases = 100;
@@ -90,7 +90,7 @@ Json outcome_json(const LawOutcome& outcome) {
   return json;
 }
 
-void print_text(const OperatorEntry& entry,
+void print_text(const LawEntry& entry,
                 const std::string& problem,
                 std::uint64_t seed,
                 const std::vector<LawOutcome>& outcomes) {
@@ -110,8 +110,8 @@ void print_text(const OperatorEntry& entry,
             << counts[static_cast<int>(Verdict::not_applicable)] << " not applicable\n";
 }
 
-ExitCode check_problem(const OperatorEntry& entry, const CheckOptions& options) {
-  const check::Description description = entry.describe(*options.problem);
+ExitCode check_problem(const LawEntry& entry, const CheckOptions& options) {
+  const Description description = entry.describe(*options.problem);
   if (description.costs && description.costs->multiply_adds > kSlow) {
     std::cerr << "fenestra: this is exact arithmetic on "
               << grouped(description.costs->multiply_adds)
@@ -171,7 +171,7 @@ struct Failure {
 
 /// The problems of an operator depend on the seed alone, not on which operators are checked with
 /// it.
-std::optional<Failure> check_operator(const OperatorEntry& entry,
+std::optional<Failure> check_operator(const LawEntry& entry,
                                       std::int64_t cases,
                                       std::uint64_t seed,
                                       ProgressLine& progress,
@@ -247,13 +247,13 @@ Json failure_json(const Failure& failure) {
           {"command", failure.command()}};
 }
 
-ExitCode check_random(std::span<const OperatorEntry> entries, const CheckOptions& options) {
+ExitCode check_random(std::span<const LawEntry> entries, const CheckOptions& options) {
   const std::int64_t cases = options.cases.value_or(kDefaultCases);
   std::vector<Tally> tallies;
   std::optional<Failure> failure;
   {
     ProgressLine progress;
-    for (const OperatorEntry& entry : entries) {
+    for (const LawEntry& entry : entries) {
       tallies.push_back({entry.name, {}});
       failure = check_operator(entry, cases, options.seed, progress, tallies.back());
       if (failure) {
@@ -316,7 +316,7 @@ ExitCode check(const CheckOptions& options) {
   if (is_onnx(options.op)) {
     return check_onnx(options);
   }
-  const OperatorEntry& entry = check::find_operator(options.op);
+  const LawEntry& entry = check::find_laws(options.op);
   return options.problem ? check_problem(entry, options) : check_random({&entry, 1}, options);
 }
 
@@ -331,7 +331,7 @@ void add_check(CLI::App& app, CommandLine& line) {
       "operator", options->op, "its name, or all, kernels, bits, or an ONNX file");
   op->required();
   line.words[op] = {"all", "kernels", "bits"};
-  for (const OperatorEntry& entry : check::registry()) {
+  for (const LawEntry& entry : check::registry()) {
     line.words[op].emplace_back(entry.name);
   }
   CLI::Option* problem_option =

@@ -1,13 +1,12 @@
 // `fenestra explain`: the geometry of one problem in words, numbers and a drawing.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
-#include <fenestra/check/entry.hpp>
-#include <fenestra/check/kernel_entry.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/operator_help.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/wrap.hpp>
 #include <fenestra/kernels/isa.hpp>
+#include <fenestra/ops/entry.hpp>
 #include <fenestra/spec/describe.hpp>
 
 #include <algorithm>
@@ -16,9 +15,6 @@
 namespace fenestra::cli {
 
 namespace {
-
-using check::Description;
-using check::OperatorEntry;
 
 /// Spatial axes of an operator on activations.
 int spatial_rank(const Description& d) {
@@ -193,11 +189,11 @@ std::vector<ShownKernel> shown_kernels(const OperatorEntry& entry,
     const bool accepts = choice.refusal.empty();
     const bool is_first = std::none_of(shown.begin(), shown.end(), [&](const ShownKernel& other) {
       return other.runs && other.choice.direction == choice.direction &&
-             check::kernel_type(other.choice) == check::kernel_type(choice);
+             kernel_type(other.choice) == kernel_type(choice);
     });
     shown.push_back({choice, accepts && is_first, {}});
     if (with_times && choice.able) {
-      shown.back().seconds = check::find_kernels(entry.name).time(d.problem, choice, kSeconds);
+      shown.back().seconds = entry.time(d.problem, choice, kSeconds);
     }
   }
   return shown;
@@ -349,7 +345,7 @@ void print_as_json(const OperatorEntry& entry,
 void list_operators(bool as_json) {
   if (as_json) {
     Json list = Json::array();
-    for (const OperatorEntry& entry : check::registry()) {
+    for (const OperatorEntry& entry : operators()) {
       list.push_back(
           {{"name", entry.name}, {"summary", entry.summary}, {"example", entry.example}});
     }
@@ -357,7 +353,7 @@ void list_operators(bool as_json) {
     return;
   }
   const Terminal terminal = terminal_of(Stream::out);
-  for (const OperatorEntry& entry : check::registry()) {
+  for (const OperatorEntry& entry : operators()) {
     std::cout << entry.name << "\n"
               << wrapped("  " + std::string(entry.summary) + "\n", terminal)
               << "  fenestra explain " << entry.name << " \"" << entry.example << "\"\n";
@@ -386,7 +382,7 @@ ExitCode explain(const ExplainOptions& options) {
     list_operators(options.json);
     return fine;
   }
-  const OperatorEntry& entry = check::find_operator(*options.op);
+  const OperatorEntry& entry = find_operator(*options.op);
   if (!options.problem) {
     throw UsageError("explain " + *options.op + " needs a problem, e.g. \"" +
                      std::string(entry.example) + "\"; its fields: fenestra explain " +
@@ -412,7 +408,7 @@ void add_explain(CLI::App& app, CommandLine& line) {
       app.add_subcommand("explain", "Geometry, sizes, costs and a drawing of one problem");
   CLI::Option* op_option =
       command->add_option("operator", *op, "its name; left out: list the operators");
-  for (const OperatorEntry& entry : check::registry()) {
+  for (const OperatorEntry& entry : operators()) {
     line.words[op_option].emplace_back(entry.name);
   }
   CLI::Option* problem_option =

@@ -1,7 +1,6 @@
 // `fenestra explain model`: the layers of a whole network, ready or from a file, and its plan.
 #include <fenestra/base/file.hpp>
 #include <fenestra/base/parallel.hpp>
-#include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/explain_network.hpp>
 #include <fenestra/cli/network_drawing.hpp>

@@ -1,9 +1,9 @@
 // `fenestra info` and `fenestra version`: what this build is.
 #include <fenestra/base/version.hpp>
-#include <fenestra/check/entry.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/wrap.hpp>
+#include <fenestra/ops/entry.hpp>
 
 namespace fenestra::cli {
 
@@ -33,7 +33,7 @@ ExitCode info(bool as_json) {
     scalars.emplace_back("GmpRational");
   }
   std::vector<std::string_view> operators;
-  for (const check::OperatorEntry& entry : check::registry()) {
+  for (const OperatorEntry& entry : fenestra::operators()) {
     operators.push_back(entry.name);
   }
   if (as_json) {

@@ -15,8 +15,6 @@ namespace fenestra::cli {
 
 namespace {
 
-using check::OperatorEntry;
-
 /// Stand for all options of the operator, but for the layout, which is the last of the fields; and
 /// for the shapes and the other fields that the operator says itself.
 constexpr std::string_view kOptions = "options";
@@ -188,7 +186,7 @@ std::vector<ProblemField> operator_fields(const OperatorEntry& entry) {
 }
 
 std::string operator_help(std::string_view name, bool as_json) {
-  const OperatorEntry& entry = check::find_operator(name);
+  const OperatorEntry& entry = find_operator(name);
   const std::vector<ProblemField> fields = operator_fields(entry);
   if (as_json) {
     Json list = Json::array();

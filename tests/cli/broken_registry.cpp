@@ -4,6 +4,7 @@
 // harness itself is tested in fenestra/check/.
 #include <fenestra/check/entry.hpp>
 #include <fenestra/check/kernel_entry.hpp>
+#include <fenestra/ops/entry.hpp>
 
 #include <array>
 #include <csignal>
@@ -27,7 +28,19 @@ Description describe_cells(std::string_view problem) {
 }
 
 std::vector<ProblemField> no_options() { return {}; }
+std::optional<double> no_time(std::string_view, const KernelChoice&, double) { return {}; }
 std::string random_cells(Random& random) { return "x=" + std::to_string(random.between(1, 9)); }
+
+constexpr OperatorEntry entry(std::string_view name, std::string_view summary) {
+  return {.name = name,
+          .summary = summary,
+          .example = "x=1",
+          .options = &no_options,
+          .own_fields = {},
+          .describe = &describe_cells,
+          .random_problem = &random_cells,
+          .time = &no_time};
+}
 
 std::vector<LawOutcome> check_sound(std::string_view, std::uint64_t) {
   return {{Law::problem_string, Verdict::holds, ""}, {Law::groups, Verdict::not_applicable, ""}};
@@ -74,7 +87,6 @@ Index no_work(std::string_view) { return 0; }
 
 std::uint64_t hash_of_seed(std::string_view, std::uint64_t seed) { return seed; }
 
-std::optional<double> no_time(std::string_view, const KernelChoice&, double) { return {}; }
 std::vector<std::string> no_candidates() { return {}; }
 
 std::string no_layout(std::string_view) { return {}; }
@@ -89,7 +101,6 @@ std::span<const KernelEntry> kernel_registry() {
                                                          .integers = &integers_of_sound,
                                                          .bits = &bits_of_sound,
                                                          .hash = &hash_of_seed,
-                                                         .time = &no_time,
                                                          .candidates = &no_candidates,
                                                          .other_layout = &no_layout},
                                                         {.name = "faulty",
@@ -99,30 +110,26 @@ std::span<const KernelEntry> kernel_registry() {
                                                          .integers = &integers_of_faulty,
                                                          .bits = &bits_of_faulty,
                                                          .hash = &hash_of_seed,
-                                                         .time = &no_time,
                                                          .candidates = &no_candidates,
                                                          .other_layout = &no_layout}}};
   return kEntries;
 }
 
-std::span<const OperatorEntry> registry() {
-  static constexpr std::array<OperatorEntry, 2> kEntries{{{"sound",
-                                                           "keeps every law",
-                                                           "x=1",
-                                                           &no_options,
-                                                           {},
-                                                           &describe_cells,
-                                                           &random_cells,
-                                                           &check_sound},
-                                                          {"faulty",
-                                                           "breaks a law at times",
-                                                           "x=1",
-                                                           &no_options,
-                                                           {},
-                                                           &describe_cells,
-                                                           &random_cells,
-                                                           &check_faulty}}};
+std::span<const LawEntry> registry() {
+  static constexpr std::array<LawEntry, 2> kEntries{
+      {{entry("sound", "keeps every law"), &check_sound},
+       {entry("faulty", "breaks a law at times"), &check_faulty}}};
   return kEntries;
 }
 
 }  // namespace fenestra::check
+
+namespace fenestra {
+
+std::span<const OperatorEntry> operators() {
+  static const std::vector<OperatorEntry> entries(check::registry().begin(),
+                                                  check::registry().end());
+  return entries;
+}
+
+}  // namespace fenestra
