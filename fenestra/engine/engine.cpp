@@ -17,7 +17,7 @@ BatchIndices<Selection> plain_items(std::string_view op, const Indices& data) {
   const BatchIndices<Indices> items = data.items(data.level());
   if (items.indices.level() != 0) {
     throw Error(std::string(op),
-                {.code = ErrorCode::rank_mismatch, .argument = Argument::indices},
+                {.code = ErrorCode::unsupported, .argument = Argument::indices},
                 std::string(op) +
                     ": its integer data has two hidden axes\n  fix: one vmap, with "
                     "the axes folded into one");

@@ -253,7 +253,7 @@ Program<T>::Program(const graph::Graph& graph, const CompileOptions& options) {
   }
   if (options.value_and_grad) {
     if (all.empty()) {
-      throw Error(ErrorCode::shape_mismatch,
+      throw Error(ErrorCode::invalid_graph,
                   "compile: value_and_grad of a graph without outputs\n  fix: add the loss first");
     }
     const std::size_t first[] = {0};

@@ -303,7 +303,7 @@ void verify(const Graph& graph) {
     } else if (node.kind == NodeKind::constant) {
       verify_constant(graph, id);
     } else if (node.type == DataType::index && node.kind != NodeKind::data) {
-      complain(graph, id, ErrorCode::dtype_mismatch, "indices that are given are data");
+      complain(graph, id, ErrorCode::invalid_graph, "indices that are given are data");
     }
   }
   for (const Group& group : graph.groups()) {
@@ -332,7 +332,7 @@ void verify(const Graph& graph) {
       complain(
           graph,
           output.overwrites,
-          ErrorCode::shape_mismatch,
+          overwritten[at] ? ErrorCode::invalid_graph : ErrorCode::shape_mismatch,
           overwritten[at] ? "is overwritten twice" : "is overwritten by " + to_string(from.shape));
     }
     overwritten[at] = true;

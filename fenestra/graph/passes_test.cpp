@@ -230,6 +230,19 @@ TEST(Verify, RefusesToOverwriteAnInput) {
   EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::invalid_graph);
 }
 
+TEST(Verify, RefusesToOverwriteAParameterTwiceOrByAnotherShape) {
+  Graph bad;
+  const NodeId w = bad.add_parameter(DataType::f32, {2, 3}, "w");
+  const NodeId v = bad.add_parameter(DataType::f32, {3, 2}, "v");
+  bad.add_output(w, "first", w);
+  EXPECT_NO_THROW(verify(bad));
+  Graph other = bad;
+  bad.add_output(w, "second", w);
+  EXPECT_EQ(code_of([&] { verify(bad); }), ErrorCode::invalid_graph);
+  other.add_output(w, "second", v);
+  EXPECT_EQ(code_of([&] { verify(other); }), ErrorCode::shape_mismatch);
+}
+
 TEST(Verify, RefusesIndicesOfANodeThatLeavesNone) {
   Builder<float> builder;
   const auto x = builder.input({1, 4}, "x");

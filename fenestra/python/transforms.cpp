@@ -244,7 +244,7 @@ Shape visible_shape(const Indices& indices) {
 Indices make_batch_indices(Level level, const py::object& data) {
   const Indices indices = to_indices(data.ptr(), {"vmap", "data"});
   if (indices.level() != 0 && indices.traced() == nullptr) {
-    throw Error(ErrorCode::rank_mismatch,
+    throw Error(ErrorCode::unsupported,
                 "vmap: integer data with two hidden axes\n  fix: one vmap over integers");
   }
   const Shape shape = visible_shape(indices);

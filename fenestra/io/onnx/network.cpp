@@ -413,7 +413,7 @@ typename Network<T>::Data Network<T>::run(const Data& inputs, nn::Pass<T>* pass)
                                       lines.model.graph.inputs.end(),
                                       [&](const ValueInfo& info) { return info.name == name; });
     if (!is_input && lines.model.graph.find_initializer(name) == nullptr) {
-      throw Error(ErrorCode::invalid_index,
+      throw Error(ErrorCode::unknown_choice,
                   title(lines.model) + " has no input '" + name + "'\n  fix: one of " +
                       listed(lines.inputs));
     }
@@ -422,7 +422,7 @@ typename Network<T>::Data Network<T>::run(const Data& inputs, nn::Pass<T>* pass)
   for (const ValueInfo& info : lines.inputs) {
     const auto found = inputs.find(info.name);
     if (found == inputs.end()) {
-      throw Error(ErrorCode::invalid_index,
+      throw Error(ErrorCode::shape_mismatch,
                   title(lines.model) + ": the input '" + info.name +
                       "' is not given\n  fix: give all of " + listed(lines.inputs));
     }
@@ -446,7 +446,7 @@ template <class T>
 Value<T> Network<T>::call(const Value<T>& x, nn::Pass<T>* pass) const {
   const Outline& lines = plan_->outline;
   if (lines.inputs.size() != 1) {
-    throw Error(ErrorCode::invalid_index,
+    throw Error(ErrorCode::shape_mismatch,
                 title(lines.model) + " has " + std::to_string(lines.inputs.size()) +
                     " inputs\n  fix: run({{name, value}, ...}) with " + listed(lines.inputs));
   }
@@ -478,7 +478,7 @@ template <class T>
 void Network<T>::set_trained(std::string_view name, bool trained) {
   Weight<T>* weight = find_weight(name);
   if (weight == nullptr || (weight->is_statistic && trained)) {
-    throw Error(ErrorCode::invalid_index,
+    throw Error(ErrorCode::unknown_choice,
                 "onnx: '" + std::string(name) +
                     (weight == nullptr ? "' is no weight of the model" : "' is a statistic") +
                     "\n  fix: the name of a floating-point initialiser that is no statistic");

@@ -96,6 +96,11 @@ TEST(Argmax, ChoosesInBatchesOnTapesAndInPrograms) {
     return gather(x, argmax(x, {.axis = 0, .keep = true}), 0);
   };
   EXPECT_EQ(D(vmap(best, over(xs))), D(Shape{2, 1, 2}, {3, 2, 7, 9}));
+  const auto twice = [&](const auto& x) { return vmap(best, over(x)); };
+  EXPECT_EQ(fault_of([&] {
+              vmap(twice, over(D(Shape{1, 2, 2, 2})));
+            }).code,
+            ErrorCode::unsupported);
   const D x(Shape{2, 2}, {1, 2, 3, 0});
   EXPECT_EQ(D(grad([&](const auto& v) { return sum(best(v)); }, x)), D(Shape{2, 2}, {0, 1, 1, 0}));
   const auto program = compile<double>(best, x.shape());

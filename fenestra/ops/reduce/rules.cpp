@@ -69,7 +69,7 @@ Indices repeated_cells(const Indices& cells, Index count, Index size, const Shap
   if (const graph::Data* traced = cells.traced()) {
     return {cells.level(), graph::apply_to_data(map, *traced)};
   }
-  throw Error(ErrorCode::rank_mismatch,
+  throw Error(ErrorCode::unsupported,
               "vmap: integer data of one vmap meets values of another\n  fix: one vmap, with the "
               "axes folded into one");
 }
