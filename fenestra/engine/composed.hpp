@@ -1,4 +1,4 @@
-// Derivatives of a primitive that is also written as a composition of others.
+// Primitives that are also written as a composition of others, and their derivatives.
 //
 // A fused primitive computes in few passes what `compose<V>` says in many. Where its own derivative
 // is not worth a fused rule (second order, forward mode), differentiating the composition on a
@@ -6,6 +6,8 @@
 #pragma once
 
 #include <fenestra/engine/apply.hpp>
+#include <fenestra/engine/kernel_scalar.hpp>
+#include <fenestra/engine/primitive_base.hpp>
 #include <fenestra/engine/tape.hpp>
 
 #include <optional>
@@ -65,5 +67,39 @@ std::optional<Value<T>> composed_jvp(const P& primitive,
       .template on<detail::Jet<Value<T>>>(level)
       .tangent();
 }
+
+/// Base of a primitive that says compose<V>(in, data), and run_kernel<T>(in, data, out) for float
+/// and double; derivatives that it does not state are those of the composition.
+template <class P>
+struct ComposedPrimitive : PrimitiveBase<P> {
+  template <class T>
+  void run(std::span<const Tensor<T>> in,
+           std::span<const Selection> data,
+           T* out,
+           const SelectionBuffer&) const {
+    if (self().result_shape(in[0].shape()).elements().value_or(0) == 0) {
+      return;
+    }
+    if constexpr (KernelScalar<T>) {
+      self().template run_kernel<T>(in, data, out);
+    } else {
+      store(self().template compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}),
+            out);
+    }
+  }
+  template <class V>
+  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
+    return composed_vjp(self(), i, saved, y_bar);
+  }
+  template <class V>
+  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
+    return composed_jvp(self(), saved, dots);
+  }
+  static constexpr bool needs(int, int what) { return what != kOutput; }
+  friend constexpr bool operator==(const ComposedPrimitive&, const ComposedPrimitive&) = default;
+
+ private:
+  constexpr const P& self() const { return static_cast<const P&>(*this); }
+};
 
 }  // namespace fenestra

@@ -57,7 +57,7 @@ constexpr Shape without_classes(const Shape& x) {
 }  // namespace detail
 
 /// u * (softmax(x) - onehot(label)): the gradient of cross entropy, u one value per line.
-struct CrossEntropyGradPrimitive : PrimitiveBase<CrossEntropyGradPrimitive> {
+struct CrossEntropyGradPrimitive : ComposedPrimitive<CrossEntropyGradPrimitive> {
   static constexpr std::string_view name = "cross_entropy_grad";
   Shape x;
 
@@ -69,38 +69,22 @@ struct CrossEntropyGradPrimitive : PrimitiveBase<CrossEntropyGradPrimitive> {
     return sub(mul(p, reshape(in[1], kept)), place(in[1], data[0], x));
   }
   constexpr Shape result_shape(const Shape&) const { return x; }
-  template <class T>
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection> data,
-           T* out,
-           const SelectionBuffer&) const {
-    if constexpr (KernelScalar<T>) {
-      cross_entropy_grad_kernel(in[0].data(),
-                                in[1].data(),
-                                data[0].indices().data(),
-                                out,
-                                axis_view(x, detail::class_axis(x)));
-    } else {
-      store(compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), out);
-    }
-  }
-  template <class V>
-  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
-    return composed_vjp(*this, i, saved, y_bar);
-  }
-  template <class V>
-  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
-    return composed_jvp(*this, saved, dots);
+  template <KernelScalar T>
+  void run_kernel(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+    cross_entropy_grad_kernel(in[0].data(),
+                              in[1].data(),
+                              data[0].indices().data(),
+                              out,
+                              axis_view(x, detail::class_axis(x)));
   }
   template <class V>
   Applied<V> batched(const BatchCall<V>& call) const;
-  static constexpr bool needs(int, int what) { return what != kOutput; }
   friend bool operator==(const CrossEntropyGradPrimitive&,
                          const CrossEntropyGradPrimitive&) = default;
 };
 
 /// logsumexp(x) - x[label] for each line of classes.
-struct CrossEntropyPrimitive : PrimitiveBase<CrossEntropyPrimitive> {
+struct CrossEntropyPrimitive : ComposedPrimitive<CrossEntropyPrimitive> {
   static constexpr std::string_view name = "cross_entropy";
   Shape x;
 
@@ -111,25 +95,14 @@ struct CrossEntropyPrimitive : PrimitiveBase<CrossEntropyPrimitive> {
     return sub(reshape(total, lines), take(in[0], data[0], lines));
   }
   constexpr Shape result_shape(const Shape&) const { return detail::without_classes(x); }
-  template <class T>
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection> data,
-           T* out,
-           const SelectionBuffer&) const {
-    if constexpr (KernelScalar<T>) {
-      cross_entropy_kernel(
-          in[0].data(), data[0].indices().data(), out, axis_view(x, detail::class_axis(x)));
-    } else {
-      store(compose<Tensor<T>>({in.begin(), in.end()}, {data.begin(), data.end()}), out);
-    }
+  template <KernelScalar T>
+  void run_kernel(std::span<const Tensor<T>> in, std::span<const Selection> data, T* out) const {
+    cross_entropy_kernel(
+        in[0].data(), data[0].indices().data(), out, axis_view(x, detail::class_axis(x)));
   }
   template <class V>
   V vjp(int, const Saved<V>& saved, const V& y_bar) const {
     return apply(CrossEntropyGradPrimitive{{}, x}, {saved[0], y_bar}, {saved.data[0]});
-  }
-  template <class V>
-  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
-    return composed_jvp(*this, saved, dots);
   }
   template <class V>
   Applied<V> batched(const BatchCall<V>& call) const;

@@ -27,39 +27,20 @@
 
 namespace fenestra {
 
-// Compiled for float and double in kernels/runs.cpp. Statistics have one value per group, gamma and
-// beta one per affine cell; gamma or beta may be null.
+struct NormVariancePrimitive;
+struct NormSumsPrimitive;
+struct NormInputGradPrimitive;
+struct NormalisePrimitive;
 
-/// Mean of the squared deviations.
+// Compiled for float and double in kernels/runs.cpp; the inputs are those of the primitive.
 template <KernelScalar T>
-void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var);
+void norm_kernel(const NormVariancePrimitive& norm, std::span<const Tensor<T>> in, T* out);
 template <KernelScalar T>
-void normalise_kernel(const NormGeometry& g,
-                      const T* x,
-                      const T* mean,
-                      const T* var,
-                      const T* gamma,
-                      const T* beta,
-                      T* y);
-/// sums[0, .] = sum of u, sums[1, .] = sum of u * h, over groups or over affine cells.
+void norm_kernel(const NormSumsPrimitive& norm, std::span<const Tensor<T>> in, T* out);
 template <KernelScalar T>
-void norm_sums_kernel(const NormGeometry& g,
-                      bool over_affine,
-                      const T* u,
-                      const T* x,
-                      const T* mean,
-                      const T* var,
-                      T* sums);
-/// gamma, where given, has one value per group.
+void norm_kernel(const NormInputGradPrimitive& norm, std::span<const Tensor<T>> in, T* out);
 template <KernelScalar T>
-void norm_input_grad_kernel(const NormGeometry& g,
-                            const T* v,
-                            const T* x,
-                            const T* mean,
-                            const T* var,
-                            const T* sums,
-                            const T* gamma,
-                            T* x_bar);
+void norm_kernel(const NormalisePrimitive& norm, std::span<const Tensor<T>> in, T* out);
 
 namespace detail {
 
@@ -100,12 +81,21 @@ constexpr V apply_list(const P& primitive, const std::vector<V>& in) {
   return apply_all(primitive, std::span<const V>(in), std::span<const IndicesOf<V>>(), false).y;
 }
 
+template <class P>
+struct NormPrimitive : ComposedPrimitive<P> {
+  template <KernelScalar T>
+  void run_kernel(std::span<const Tensor<T>> in, std::span<const Selection>, T* out) const {
+    norm_kernel(static_cast<const P&>(*this), in, out);
+  }
+  friend constexpr bool operator==(const NormPrimitive&, const NormPrimitive&) = default;
+};
+
 }  // namespace detail
 
 /// The variance of each group about its mean: inputs x and mean (x as the view, mean as `stat`).
 /// The mean counts as part of x, so its cotangent is none; it would be zero, the deviations sum to
 /// zero.
-struct NormVariancePrimitive : PrimitiveBase<NormVariancePrimitive> {
+struct NormVariancePrimitive : detail::NormPrimitive<NormVariancePrimitive> {
   static constexpr std::string_view name = "norm_variance";
   NormGeometry g;
 
@@ -132,20 +122,6 @@ struct NormVariancePrimitive : PrimitiveBase<NormVariancePrimitive> {
     return divide_by_count(sum_to(mul(deviation, deviation), g.stat), g.count);
   }
   constexpr Shape result_shape(const Shape&) const { return g.stat; }
-  template <class T>
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection>,
-           T* out,
-           const SelectionBuffer&) const {
-    if (result_shape({}).elements().value_or(0) == 0) {
-      return;
-    }
-    if constexpr (KernelScalar<T>) {
-      norm_variance_kernel(g, in[0].data(), in[1].data(), out);
-    } else {
-      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
-    }
-  }
   template <class V>
   std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
     if (i == 1) {
@@ -153,16 +129,12 @@ struct NormVariancePrimitive : PrimitiveBase<NormVariancePrimitive> {
     }
     return mul(sub(saved[0], saved[1]), divide_by_count(scale(y_bar, 2), g.count));
   }
-  template <class V>
-  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
-    return composed_jvp(*this, saved, dots);
-  }
   static constexpr bool needs(int i, int what) { return i == 0 && what != kOutput; }
   friend bool operator==(const NormVariancePrimitive&, const NormVariancePrimitive&) = default;
 };
 
 /// (2, cells): the sums of u and of u * h. Inputs u, x, mean, var.
-struct NormSumsPrimitive : PrimitiveBase<NormSumsPrimitive> {
+struct NormSumsPrimitive : detail::NormPrimitive<NormSumsPrimitive> {
   static constexpr std::string_view name = "norm_sums";
   NormGeometry g;
   bool over_affine = false;
@@ -182,35 +154,12 @@ struct NormSumsPrimitive : PrimitiveBase<NormSumsPrimitive> {
   constexpr Shape result_shape(const Shape&) const {
     return Shape{2, target().elements().value_or(0)};
   }
-  template <class T>
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection>,
-           T* out,
-           const SelectionBuffer&) const {
-    if (result_shape({}).elements().value_or(0) == 0) {
-      return;
-    }
-    if constexpr (KernelScalar<T>) {
-      norm_sums_kernel(g, over_affine, in[0].data(), in[1].data(), in[2].data(), in[3].data(), out);
-    } else {
-      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
-    }
-  }
-  template <class V>
-  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
-    return composed_vjp(*this, i, saved, y_bar);
-  }
-  template <class V>
-  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
-    return composed_jvp(*this, saved, dots);
-  }
-  static constexpr bool needs(int, int what) { return what != kOutput; }
   friend bool operator==(const NormSumsPrimitive&, const NormSumsPrimitive&) = default;
 };
 
 /// gamma * r * (v - sums[0]/n - h * sums[1]/n). Inputs v, x, mean, var, sums over groups, and gamma
 /// where an affine pair belongs to one group.
-struct NormInputGradPrimitive : PrimitiveBase<NormInputGradPrimitive> {
+struct NormInputGradPrimitive : detail::NormPrimitive<NormInputGradPrimitive> {
   static constexpr std::string_view name = "norm_input_grad";
   NormGeometry g;
 
@@ -238,36 +187,6 @@ struct NormInputGradPrimitive : PrimitiveBase<NormInputGradPrimitive> {
     return mul(inner, in.size() > 5 ? V(mul(r, in[5])) : r);
   }
   constexpr Shape result_shape(const Shape&) const { return g.view; }
-  template <class T>
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection>,
-           T* out,
-           const SelectionBuffer&) const {
-    if (result_shape({}).elements().value_or(0) == 0) {
-      return;
-    }
-    if constexpr (KernelScalar<T>) {
-      norm_input_grad_kernel(g,
-                             in[0].data(),
-                             in[1].data(),
-                             in[2].data(),
-                             in[3].data(),
-                             in[4].data(),
-                             in.size() > 5 ? in[5].data() : nullptr,
-                             out);
-    } else {
-      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
-    }
-  }
-  template <class V>
-  std::optional<V> vjp(int i, const Saved<V>& saved, const V& y_bar) const {
-    return composed_vjp(*this, i, saved, y_bar);
-  }
-  template <class V>
-  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
-    return composed_jvp(*this, saved, dots);
-  }
-  static constexpr bool needs(int, int what) { return what != kOutput; }
   friend bool operator==(const NormInputGradPrimitive&, const NormInputGradPrimitive&) = default;
 };
 
@@ -276,7 +195,7 @@ struct NormInputGradPrimitive : PrimitiveBase<NormInputGradPrimitive> {
 /// Unless it is `inference`, mean and var are those of x: they come in only so that nobody computes
 /// them twice, and the cotangent of x is the total one, theirs is none. It is written with mean and
 /// var as values, so further derivatives find their way through them.
-struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
+struct NormalisePrimitive : detail::NormPrimitive<NormalisePrimitive> {
   static constexpr std::string_view name = "normalise";
   NormGeometry g;
   bool inference = false;
@@ -322,38 +241,13 @@ struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
     return in.size() > 3 ? V(add(mul(h, in[3]), in[4])) : h;
   }
   constexpr Shape result_shape(const Shape&) const { return g.view; }
-  template <class T>
-  void run(std::span<const Tensor<T>> in,
-           std::span<const Selection>,
-           T* out,
-           const SelectionBuffer&) const {
-    if (result_shape({}).elements().value_or(0) == 0) {
-      return;
-    }
-    if constexpr (KernelScalar<T>) {
-      const bool affine = in.size() > 3;
-      normalise_kernel(g,
-                       in[0].data(),
-                       in[1].data(),
-                       in[2].data(),
-                       affine ? in[3].data() : nullptr,
-                       affine ? in[4].data() : nullptr,
-                       out);
-    } else {
-      store(compose<Tensor<T>>({in.begin(), in.end()}, {}), out);
-    }
-  }
   template <class V>
   void vjp_all(const Saved<V>& saved,
                const V& u,
                const std::vector<bool>& needed,
                std::vector<std::optional<V>>& bars) const {
     if (inference) {
-      for (std::size_t i = 0; i < needed.size(); ++i) {
-        if (needed[i]) {
-          bars[i] = composed_vjp(*this, static_cast<int>(i), saved, u);
-        }
-      }
+      ComposedPrimitive::vjp_all(saved, u, needed, bars);
       return;
     }
     const bool affine = needed.size() > 3;
@@ -383,11 +277,6 @@ struct NormalisePrimitive : PrimitiveBase<NormalisePrimitive> {
       }
     }
   }
-  template <class V>
-  std::optional<V> jvp(const Saved<V>& saved, std::span<const std::optional<V>> dots) const {
-    return composed_jvp(*this, saved, dots);
-  }
-  static constexpr bool needs(int, int what) { return what != kOutput; }
   friend bool operator==(const NormalisePrimitive&, const NormalisePrimitive&) = default;
 };
 

@@ -28,6 +28,12 @@ T inverse_deviation(T var, double eps) noexcept {
   return T(1) / std::sqrt(var + static_cast<T>(eps));
 }
 
+/// An input that may be missing.
+template <class T>
+const T* data_or_null(std::span<const Tensor<T>> in, std::size_t i) {
+  return in.size() > i ? in[i].data() : nullptr;
+}
+
 /// One per group, in scratch.
 template <class T>
 T* inverse_deviations(const NormGeometry& g, const T* var) {
@@ -99,8 +105,14 @@ void blocked_sums(Index n, Index width, T* out, const Add& add) {
 }  // namespace
 
 template <KernelScalar T>
-void norm_variance_of_groups(
-    const NormGeometry& g, const T* x, const T* mean, T* var, Index first, Index end) {
+void norm_groups(const NormVariancePrimitive& norm,
+                 std::span<const Tensor<T>> in,
+                 T* var,
+                 Index first,
+                 Index end) {
+  const NormGeometry& g = norm.g;
+  const T* x = in[0].data();
+  const T* mean = in[1].data();
   const NormRuns& r = g.runs;
   const auto& sums = kernels::run_sums<T>();
   for (Index s = first; s < end; ++s) {
@@ -114,15 +126,14 @@ void norm_variance_of_groups(
 }
 
 template <KernelScalar T>
-void normalise_groups(const NormGeometry& g,
-                      const T* x,
-                      const T* mean,
-                      const T* var,
-                      const T* gamma,
-                      const T* beta,
-                      T* y,
-                      Index first,
-                      Index end) {
+void norm_groups(
+    const NormalisePrimitive& norm, std::span<const Tensor<T>> in, T* y, Index first, Index end) {
+  const NormGeometry& g = norm.g;
+  const T* x = in[0].data();
+  const T* mean = in[1].data();
+  const T* var = in[2].data();
+  const T* gamma = data_or_null(in, 3);
+  const T* beta = data_or_null(in, 4);
   const NormRuns& r = g.runs;
   for (Index s = first; s < end; ++s) {
     const T m = mean[s];
@@ -153,14 +164,13 @@ void normalise_groups(const NormGeometry& g,
 }
 
 template <KernelScalar T>
-void norm_sums_of_groups(const NormGeometry& g,
-                         const T* u,
-                         const T* x,
-                         const T* mean,
-                         const T* var,
-                         T* sums,
-                         Index first,
-                         Index end) {
+void norm_groups(
+    const NormSumsPrimitive& norm, std::span<const Tensor<T>> in, T* sums, Index first, Index end) {
+  const NormGeometry& g = norm.g;
+  const T* u = in[0].data();
+  const T* x = in[1].data();
+  const T* mean = in[2].data();
+  const T* var = in[3].data();
   const NormRuns& r = g.runs;
   const auto& runs = kernels::run_sums<T>();
   for (Index s = first; s < end; ++s) {
@@ -179,16 +189,18 @@ void norm_sums_of_groups(const NormGeometry& g,
 }
 
 template <KernelScalar T>
-void norm_input_grad_of_groups(const NormGeometry& g,
-                               const T* v,
-                               const T* x,
-                               const T* mean,
-                               const T* var,
-                               const T* sums,
-                               const T* gamma,
-                               T* x_bar,
-                               Index first,
-                               Index end) {
+void norm_groups(const NormInputGradPrimitive& norm,
+                 std::span<const Tensor<T>> in,
+                 T* x_bar,
+                 Index first,
+                 Index end) {
+  const NormGeometry& g = norm.g;
+  const T* v = in[0].data();
+  const T* x = in[1].data();
+  const T* mean = in[2].data();
+  const T* var = in[3].data();
+  const T* sums = in[4].data();
+  const T* gamma = data_or_null(in, 5);
   const NormRuns& r = g.runs;
   for (Index s = first; s < end; ++s) {
     const InputGradTerms<T> terms(g, var, sums, gamma, s);
@@ -203,7 +215,10 @@ void norm_input_grad_of_groups(const NormGeometry& g,
 }
 
 template <KernelScalar T>
-void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* var) {
+void norm_kernel(const NormVariancePrimitive& norm, std::span<const Tensor<T>> in, T* var) {
+  const NormGeometry& g = norm.g;
+  const T* x = in[0].data();
+  const T* mean = in[1].data();
   const NormRuns& r = g.runs;
   if (r.columns) {
     blocked_sums(r.runs, r.length, var, [&](Index row, T* sums) {
@@ -217,18 +232,17 @@ void norm_variance_kernel(const NormGeometry& g, const T* x, const T* mean, T* v
     }
     return;
   }
-  for_each_groups(
-      g, [&](Index first, Index end) { norm_variance_of_groups(g, x, mean, var, first, end); });
+  for_each_groups(g, [&](Index first, Index end) { norm_groups(norm, in, var, first, end); });
 }
 
 template <KernelScalar T>
-void normalise_kernel(const NormGeometry& g,
-                      const T* x,
-                      const T* mean,
-                      const T* var,
-                      const T* gamma,
-                      const T* beta,
-                      T* y) {
+void norm_kernel(const NormalisePrimitive& norm, std::span<const Tensor<T>> in, T* y) {
+  const NormGeometry& g = norm.g;
+  const T* x = in[0].data();
+  const T* mean = in[1].data();
+  const T* var = in[2].data();
+  const T* gamma = data_or_null(in, 3);
+  const T* beta = data_or_null(in, 4);
   const NormRuns& r = g.runs;
   if (r.columns) {
     T* factor = inverse_deviations(g, var);
@@ -249,24 +263,19 @@ void normalise_kernel(const NormGeometry& g,
     });
     return;
   }
-  for_each_groups(g, [&](Index first, Index end) {
-    normalise_groups(g, x, mean, var, gamma, beta, y, first, end);
-  });
+  for_each_groups(g, [&](Index first, Index end) { norm_groups(norm, in, y, first, end); });
 }
 
 template <KernelScalar T>
-void norm_sums_kernel(const NormGeometry& g,
-                      bool over_affine,
-                      const T* u,
-                      const T* x,
-                      const T* mean,
-                      const T* var,
-                      T* sums) {
+void norm_kernel(const NormSumsPrimitive& norm, std::span<const Tensor<T>> in, T* sums) {
+  const NormGeometry& g = norm.g;
+  const T* u = in[0].data();
+  const T* x = in[1].data();
+  const T* mean = in[2].data();
+  const T* var = in[3].data();
   const NormRuns& r = g.runs;
-  if (!r.columns && (!over_affine || g.affine_is_stat())) {
-    for_each_groups(g, [&](Index first, Index end) {
-      norm_sums_of_groups(g, u, x, mean, var, sums, first, end);
-    });
+  if (!r.columns && (!norm.over_affine || g.affine_is_stat())) {
+    for_each_groups(g, [&](Index first, Index end) { norm_groups(norm, in, sums, first, end); });
     return;
   }
   const T* inverse = inverse_deviations(g, var);
@@ -307,19 +316,17 @@ void norm_sums_kernel(const NormGeometry& g,
 }
 
 template <KernelScalar T>
-void norm_input_grad_kernel(const NormGeometry& g,
-                            const T* v,
-                            const T* x,
-                            const T* mean,
-                            const T* var,
-                            const T* sums,
-                            const T* gamma,
-                            T* x_bar) {
+void norm_kernel(const NormInputGradPrimitive& norm, std::span<const Tensor<T>> in, T* x_bar) {
+  const NormGeometry& g = norm.g;
+  const T* v = in[0].data();
+  const T* x = in[1].data();
+  const T* mean = in[2].data();
+  const T* var = in[3].data();
+  const T* sums = in[4].data();
+  const T* gamma = data_or_null(in, 5);
   const NormRuns& r = g.runs;
   if (!r.columns) {
-    for_each_groups(g, [&](Index first, Index end) {
-      norm_input_grad_of_groups(g, v, x, mean, var, sums, gamma, x_bar, first, end);
-    });
+    for_each_groups(g, [&](Index first, Index end) { norm_groups(norm, in, x_bar, first, end); });
     return;
   }
   const Index cells = g.stat_cells();
@@ -342,105 +349,16 @@ void norm_input_grad_kernel(const NormGeometry& g,
   });
 }
 
-template void norm_variance_of_groups(
-    const NormGeometry&, const float*, const float*, float*, Index, Index);
-template void norm_variance_of_groups(
-    const NormGeometry&, const double*, const double*, double*, Index, Index);
-template void normalise_groups(const NormGeometry&,
-                               const float*,
-                               const float*,
-                               const float*,
-                               const float*,
-                               const float*,
-                               float*,
-                               Index,
-                               Index);
-template void normalise_groups(const NormGeometry&,
-                               const double*,
-                               const double*,
-                               const double*,
-                               const double*,
-                               const double*,
-                               double*,
-                               Index,
-                               Index);
-template void norm_sums_of_groups(const NormGeometry&,
-                                  const float*,
-                                  const float*,
-                                  const float*,
-                                  const float*,
-                                  float*,
-                                  Index,
-                                  Index);
-template void norm_sums_of_groups(const NormGeometry&,
-                                  const double*,
-                                  const double*,
-                                  const double*,
-                                  const double*,
-                                  double*,
-                                  Index,
-                                  Index);
-template void norm_input_grad_of_groups(const NormGeometry&,
-                                        const float*,
-                                        const float*,
-                                        const float*,
-                                        const float*,
-                                        const float*,
-                                        const float*,
-                                        float*,
-                                        Index,
-                                        Index);
-template void norm_input_grad_of_groups(const NormGeometry&,
-                                        const double*,
-                                        const double*,
-                                        const double*,
-                                        const double*,
-                                        const double*,
-                                        const double*,
-                                        double*,
-                                        Index,
-                                        Index);
-template FENESTRA_API void norm_variance_kernel(const NormGeometry&,
-                                                const float*,
-                                                const float*,
-                                                float*);
-template FENESTRA_API void norm_variance_kernel(const NormGeometry&,
-                                                const double*,
-                                                const double*,
-                                                double*);
-template FENESTRA_API void normalise_kernel(const NormGeometry&,
-                                            const float*,
-                                            const float*,
-                                            const float*,
-                                            const float*,
-                                            const float*,
-                                            float*);
-template FENESTRA_API void normalise_kernel(const NormGeometry&,
-                                            const double*,
-                                            const double*,
-                                            const double*,
-                                            const double*,
-                                            const double*,
-                                            double*);
-template FENESTRA_API void norm_sums_kernel(
-    const NormGeometry&, bool, const float*, const float*, const float*, const float*, float*);
-template FENESTRA_API void norm_sums_kernel(
-    const NormGeometry&, bool, const double*, const double*, const double*, const double*, double*);
-template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
-                                                  const float*,
-                                                  const float*,
-                                                  const float*,
-                                                  const float*,
-                                                  const float*,
-                                                  const float*,
-                                                  float*);
-template FENESTRA_API void norm_input_grad_kernel(const NormGeometry&,
-                                                  const double*,
-                                                  const double*,
-                                                  const double*,
-                                                  const double*,
-                                                  const double*,
-                                                  const double*,
-                                                  double*);
+#define FENESTRA_NORM_KERNELS_FOR(P, T)                                              \
+  template void norm_groups(const P&, std::span<const Tensor<T>>, T*, Index, Index); \
+  template FENESTRA_API void norm_kernel(const P&, std::span<const Tensor<T>>, T*);
+#define FENESTRA_NORM_KERNELS(P)      \
+  FENESTRA_NORM_KERNELS_FOR(P, float) \
+  FENESTRA_NORM_KERNELS_FOR(P, double)
+
+FENESTRA_NORM_KERNELS(NormVariancePrimitive)
+FENESTRA_NORM_KERNELS(NormSumsPrimitive)
+FENESTRA_NORM_KERNELS(NormInputGradPrimitive)
+FENESTRA_NORM_KERNELS(NormalisePrimitive)
 
 }  // namespace fenestra
