@@ -259,21 +259,14 @@ Value<T> BasicSqueezeExcite<T>::operator()(const Value<T>& x) const {
 
 template <class T>
 Description BasicSqueezeExcite<T>::describe() const {
-  Description result = Description::of_layer(kind);
-  result.add("channels", to_description(channels_));
-  result.add("squeezed", to_description(squeezed_));
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(
+      kind, settings_, NeededField{"channels", channels_}, NeededField{"squeezed", squeezed_});
 }
 
 template <class T>
 BasicSqueezeExcite<T> BasicSqueezeExcite<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Index channels = reader.needed<Index>("channels");
-  const Index squeezed = reader.needed<Index>("squeezed");
-  const auto settings = reader.options<SqueezeExciteSettings>();
-  reader.finish();
-  return BasicSqueezeExcite(channels, squeezed, settings);
+  return layer_of<BasicSqueezeExcite, SqueezeExciteSettings>(
+      description, NeededField<Index>{"channels"}, NeededField<Index>{"squeezed"});
 }
 
 template class BasicSequential<float>;

@@ -93,13 +93,6 @@ std::optional<Parameter<T>> zero_bias(bool has_bias, Index out) {
   return Parameter<T>{Tensor<T>(Shape{out}), {Initial::Draw::constant, 0}};
 }
 
-Description described(std::string_view kind, Index in, Index out) {
-  Description result = Description::of_layer(kind);
-  result.add("in", to_description(in));
-  result.add("out", to_description(out));
-  return result;
-}
-
 double taps_of(const Shape& weight) {
   double taps = 1;
   for (int axis = 2; axis < weight.rank(); ++axis) {
@@ -143,19 +136,13 @@ Value<T> BasicConv<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T>
 Description BasicConv<T>::describe() const {
-  Description result = described(kind, in_, out_);
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_, NeededField{"in", in_}, NeededField{"out", out_});
 }
 
 template <class T>
 BasicConv<T> BasicConv<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Index in = reader.needed<Index>("in");
-  const Index out = reader.needed<Index>("out");
-  const auto settings = reader.options<ConvSettings>();
-  reader.finish();
-  return BasicConv(in, out, settings);
+  return layer_of<BasicConv, ConvSettings>(
+      description, NeededField<Index>{"in"}, NeededField<Index>{"out"});
 }
 
 // --- conv_transpose ----------------------------------------------------------------------------
@@ -202,19 +189,13 @@ Value<T> BasicConvTranspose<T>::operator()(const Value<T>& x, Pass<T>& pass) con
 
 template <class T>
 Description BasicConvTranspose<T>::describe() const {
-  Description result = described(kind, in_, out_);
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_, NeededField{"in", in_}, NeededField{"out", out_});
 }
 
 template <class T>
 BasicConvTranspose<T> BasicConvTranspose<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Index in = reader.needed<Index>("in");
-  const Index out = reader.needed<Index>("out");
-  const auto settings = reader.options<ConvTransposeSettings>();
-  reader.finish();
-  return BasicConvTranspose(in, out, settings);
+  return layer_of<BasicConvTranspose, ConvTransposeSettings>(
+      description, NeededField<Index>{"in"}, NeededField<Index>{"out"});
 }
 
 // --- linear ------------------------------------------------------------------------------------
@@ -239,19 +220,13 @@ Value<T> BasicLinear<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T>
 Description BasicLinear<T>::describe() const {
-  Description result = described(kind, in_, out_);
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_, NeededField{"in", in_}, NeededField{"out", out_});
 }
 
 template <class T>
 BasicLinear<T> BasicLinear<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Index in = reader.needed<Index>("in");
-  const Index out = reader.needed<Index>("out");
-  const auto settings = reader.options<LinearSettings>();
-  reader.finish();
-  return BasicLinear(in, out, settings);
+  return layer_of<BasicLinear, LinearSettings>(
+      description, NeededField<Index>{"in"}, NeededField<Index>{"out"});
 }
 
 template class BasicConv<float>;

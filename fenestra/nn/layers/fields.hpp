@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -326,6 +327,37 @@ class FieldReader {
 template <class Options>
 void add_fields(Description& to, const Options& options) {
   list_fields(options, FieldWriter<Options>(to, options));
+}
+
+/// A field that must be there, by its name.
+template <class V>
+struct NeededField {
+  std::string_view name;
+  V value = {};  ///< of a layer that is described
+};
+template <class V>
+NeededField(std::string_view, V) -> NeededField<V>;
+
+/// A layer's needed fields, then those of its settings.
+template <class Settings, class... V>
+Description describe_layer(std::string_view kind,
+                           const Settings& settings,
+                           const NeededField<V>&... needed) {
+  Description result = Description::of_layer(kind);
+  (result.add(std::string(needed.name), to_description(needed.value)), ...);
+  add_fields(result, settings);
+  return result;
+}
+
+/// The layer that `describe_layer` describes, from the values of the needed fields and the
+/// settings.
+template <class Made, class Settings, class... V>
+Made layer_of(const Description& description, const NeededField<V>&... needed) {
+  FieldReader reader(description);
+  const std::tuple<V...> values{reader.needed<V>(needed.name)...};
+  const auto settings = reader.options<Settings>();
+  reader.finish();
+  return std::apply([&](const V&... value) { return Made(value..., settings); }, values);
 }
 
 }  // namespace fenestra::nn

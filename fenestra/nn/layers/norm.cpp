@@ -130,19 +130,12 @@ Value<T> BasicBatchNorm<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T>
 Description BasicBatchNorm<T>::describe() const {
-  Description result = Description::of_layer(kind);
-  result.add("channels", to_description(channels_));
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_, NeededField{"channels", channels_});
 }
 
 template <class T>
 BasicBatchNorm<T> BasicBatchNorm<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Index channels = reader.needed<Index>("channels");
-  const auto settings = reader.options<BatchNormSettings>();
-  reader.finish();
-  return BasicBatchNorm(channels, settings);
+  return layer_of<BasicBatchNorm, BatchNormSettings>(description, NeededField<Index>{"channels"});
 }
 
 // --- group_norm --------------------------------------------------------------------------------
@@ -176,21 +169,14 @@ Value<T> BasicGroupNorm<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T>
 Description BasicGroupNorm<T>::describe() const {
-  Description result = Description::of_layer(kind);
-  result.add("groups", to_description(groups_));
-  result.add("channels", to_description(channels_));
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(
+      kind, settings_, NeededField{"groups", groups_}, NeededField{"channels", channels_});
 }
 
 template <class T>
 BasicGroupNorm<T> BasicGroupNorm<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Index groups = reader.needed<Index>("groups");
-  const Index channels = reader.needed<Index>("channels");
-  const auto settings = reader.options<NormSettings>();
-  reader.finish();
-  return BasicGroupNorm(groups, channels, settings);
+  return layer_of<BasicGroupNorm, NormSettings>(
+      description, NeededField<Index>{"groups"}, NeededField<Index>{"channels"});
 }
 
 // --- instance_norm -----------------------------------------------------------------------------
@@ -217,19 +203,12 @@ Value<T> BasicInstanceNorm<T>::operator()(const Value<T>& x, Pass<T>& pass) cons
 
 template <class T>
 Description BasicInstanceNorm<T>::describe() const {
-  Description result = Description::of_layer(kind);
-  result.add("channels", to_description(channels_));
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_, NeededField{"channels", channels_});
 }
 
 template <class T>
 BasicInstanceNorm<T> BasicInstanceNorm<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Index channels = reader.needed<Index>("channels");
-  const auto settings = reader.options<NormSettings>();
-  reader.finish();
-  return BasicInstanceNorm(channels, settings);
+  return layer_of<BasicInstanceNorm, NormSettings>(description, NeededField<Index>{"channels"});
 }
 
 // --- layer_norm --------------------------------------------------------------------------------
@@ -288,19 +267,12 @@ Value<T> BasicLayerNorm<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T>
 Description BasicLayerNorm<T>::describe() const {
-  Description result = Description::of_layer(kind);
-  result.add("shape", to_description(shape_));
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_, NeededField{"shape", shape_});
 }
 
 template <class T>
 BasicLayerNorm<T> BasicLayerNorm<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const Shape shape = reader.needed<Shape>("shape");
-  const auto settings = reader.options<LayerNormSettings>();
-  reader.finish();
-  return BasicLayerNorm(shape, settings);
+  return layer_of<BasicLayerNorm, LayerNormSettings>(description, NeededField<Shape>{"shape"});
 }
 
 template class BasicBatchNorm<float>;

@@ -75,9 +75,7 @@ Value<T> BasicPool<T, k>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T, PoolKind k>
 Description BasicPool<T, k>::describe() const {
-  Description result = Description::of_layer(kind);
-  add_fields(result, options_);
-  return result;
+  return describe_layer(kind, options_);
 }
 
 template <class T, PoolKind k>

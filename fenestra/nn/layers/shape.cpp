@@ -109,17 +109,12 @@ Value<T> BasicUpsample<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T>
 Description BasicUpsample<T>::describe() const {
-  Description result = Description::of_layer(kind);
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_);
 }
 
 template <class T>
 BasicUpsample<T> BasicUpsample<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const auto settings = reader.options<UpsampleSettings>();
-  reader.finish();
-  return BasicUpsample(settings);
+  return layer_of<BasicUpsample, UpsampleSettings>(description);
 }
 
 // --- dropout -----------------------------------------------------------------------------------
@@ -155,19 +150,12 @@ Value<T> BasicDropout<T>::operator()(const Value<T>& x, Pass<T>& pass) const {
 
 template <class T>
 Description BasicDropout<T>::describe() const {
-  Description result = Description::of_layer(kind);
-  result.add("drop", drop_);
-  add_fields(result, settings_);
-  return result;
+  return describe_layer(kind, settings_, NeededField{"drop", drop_});
 }
 
 template <class T>
 BasicDropout<T> BasicDropout<T>::build(const Description& description) {
-  FieldReader reader(description);
-  const double drop = reader.needed<double>("drop");
-  const auto settings = reader.options<DropoutSettings>();
-  reader.finish();
-  return BasicDropout(drop, settings);
+  return layer_of<BasicDropout, DropoutSettings>(description, NeededField<double>{"drop"});
 }
 
 // --- channel_scale -----------------------------------------------------------------------------
