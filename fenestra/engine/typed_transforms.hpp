@@ -2,9 +2,8 @@
 // results typed like what they belong to.
 //
 // The callable is typed on its arguments, which checks it, and then called on values of the same
-// nodes; it must be generic. A result that is not typed,
-// because the callable mixes in shapes known at run time, stays so; gradients are typed like the
-// arguments.
+// nodes; it must be generic. A result that is not typed, because the callable mixes in shapes
+// known at run time, stays so; gradients are typed like the arguments.
 #pragma once
 
 #include <fenestra/engine/transforms.hpp>
