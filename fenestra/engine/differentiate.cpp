@@ -3,8 +3,10 @@
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/operation.hpp>
 #include <fenestra/engine/rules.hpp>
+#include <fenestra/graph/names.hpp>
 #include <fenestra/graph/operation.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,9 +129,17 @@ Graph reverse(const Graph& graph,
   const NodeId original = graph.size();
   const auto result = std::make_shared<Graph>(graph);
   std::vector<NodeId> bars(static_cast<std::size_t>(original), kNoNode);
-  const auto add = [&](NodeId to, NodeId term) {
+  std::vector<std::string> names(static_cast<std::size_t>(original));
+  // What was appended since the last call belongs to `id`.
+  const auto name_after = [&](NodeId id) {
+    const Node& node = graph.node(id);
+    names.resize(static_cast<std::size_t>(result->size()),
+                 node.operation ? backward_name(node.name) : std::string());
+  };
+  const auto add = [&](NodeId to, NodeId term, NodeId by) {
     NodeId& bar = bars[static_cast<std::size_t>(to)];
     bar = bar == kNoNode ? term : add_cotangents(result, bar, term);
+    name_after(by);
   };
   for (const std::size_t at : outputs) {
     const Output& output = graph.outputs()[at];
@@ -143,7 +153,7 @@ Graph reverse(const Graph& graph,
     const NodeId y_bar = seed == Seed::one
                              ? add_filled(*result, node.type, node.shape, 1)
                              : result->add_input(node.type, node.shape, output.name + "_bar");
-    add(output.node, y_bar);
+    add(output.node, y_bar, output.node);
   }
   for (NodeId id = original - 1; id >= 0; --id) {
     const NodeId y_bar = bars[static_cast<std::size_t>(id)];
@@ -163,9 +173,10 @@ Graph reverse(const Graph& graph,
     }
     std::vector<NodeId> parts(node.in.size(), kNoNode);
     pull_back(result, id, y_bar, needed, parts);
+    name_after(id);
     for (std::size_t i = 0; i < node.in.size(); ++i) {
       if (needed[i] && parts[i] != kNoNode) {
-        add(node.in[i], parts[i]);
+        add(node.in[i], parts[i], id);
       }
     }
   }
@@ -176,7 +187,9 @@ Graph reverse(const Graph& graph,
     }
     result->add_output(bar, name_of(graph, id) + "_bar");
   }
-  return std::move(*result);
+  const bool has_names = std::any_of(
+      names.begin(), names.end(), [](const std::string& name) { return !name.empty(); });
+  return has_names ? with_names(*result, names) : std::move(*result);
 }
 
 Graph forward(const Graph& graph, std::span<const NodeId> wrt) {

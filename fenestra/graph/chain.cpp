@@ -514,6 +514,7 @@ Node chain_node(const Graph& from, const std::vector<NodeId>& members) {
   return {.kind = NodeKind::operation,
           .type = last.type,
           .shape = last.shape,
+          .name = last.name,
           .operation = std::make_shared<const ChainOperation>(
               std::move(chain), std::move(shapes), last.shape, last.type),
           .in = std::move(inputs)};

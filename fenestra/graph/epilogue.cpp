@@ -1,11 +1,13 @@
 // Readers, into the operations that they alone read.
 #include <fenestra/graph/epilogue.hpp>
+#include <fenestra/graph/names.hpp>
 #include <fenestra/graph/operation.hpp>
 #include <fenestra/graph/readers.hpp>
 #include <fenestra/graph/simplify.hpp>
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace fenestra::graph {
 Graph fuse_epilogues(const Graph& graph) {
   const std::vector<int> readers = count_readers(graph);
   const auto result = std::make_shared<Graph>();
+  std::vector<std::string> names;
   std::vector<NodeId> places(readers.size(), kNoNode);
   const auto place = [&](NodeId id) -> NodeId& { return places[static_cast<std::size_t>(id)]; };
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -41,6 +44,10 @@ Graph fuse_epilogues(const Graph& graph) {
       const auto operation = result->node(place(source)).operation;
       const NodeId both = operation->with_epilogue(result, place(source), place(id));
       if (both != kNoNode) {
+        const auto at = static_cast<std::size_t>(place(source));
+        const std::string name = at < names.size() && !names[at].empty() ? names[at] : from.name;
+        names.resize(static_cast<std::size_t>(result->size()));
+        names.back() = name;
         place(id) = both;
         break;
       }
@@ -51,7 +58,7 @@ Graph fuse_epilogues(const Graph& graph) {
                        output.name,
                        output.overwrites == kNoNode ? kNoNode : place(output.overwrites));
   }
-  return eliminate_dead(*result);
+  return eliminate_dead(names.empty() ? *result : with_names(*result, names));
 }
 
 }  // namespace fenestra::graph

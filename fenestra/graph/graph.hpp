@@ -61,7 +61,7 @@ struct Node {
   NodeKind kind = NodeKind::input;
   DataType type = DataType::f32;
   Shape shape = {};
-  std::string name = {};                            ///< of what is given; may be empty
+  std::string name = {};  ///< of what is given; of operations see graph/names.hpp; may be empty
   std::shared_ptr<const Operation> operation = {};  ///< of operations
   std::vector<NodeId> in = {};                      ///< nodes whose results are read
   /// Nodes whose indices are read: their result where that is of indices, else their workspace.

@@ -1,11 +1,16 @@
 // The graph, its verifier and its passes: prints before and after.
 #include <fenestra/engine/differentiate.hpp>
+#include <fenestra/graph/names.hpp>
 #include <fenestra/graph/plan.hpp>
 #include <fenestra/graph/schedule.hpp>
 #include <fenestra/graph/simplify.hpp>
 #include <fenestra/graph/testing_test.hpp>
 
 #include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
 
 namespace fenestra::graph {
 namespace {
@@ -402,6 +407,43 @@ TEST(Plan, AWorkspaceIsKeptOnlyWhereSomebodyReadsIt) {
   };
   EXPECT_FALSE(kept(ProgramForm::run));
   EXPECT_TRUE(kept(ProgramForm::vjp));
+}
+
+TEST(Graph, NamesOfOperationsAreKeptByPassesAndTakenOnByDerivatives) {
+  Builder<double> builder;
+  const auto x = builder.input({4, 6}, "x");
+  const auto w = builder.parameter({6}, "w");
+  const auto first = mul(x, w);
+  const NodeId end_of_first = builder.graph().size();
+  builder.output(sum(mul(exp(first), first)), "loss");
+  std::vector<std::string> names(static_cast<std::size_t>(end_of_first), "first");
+  names.resize(static_cast<std::size_t>(builder.graph().size()), "second");
+  const Graph named = with_names(builder.graph(), names);
+  EXPECT_EQ(to_string(named), to_string(builder.graph()));
+  EXPECT_EQ(named.node(0).name, "x") << "what is given keeps its own";
+
+  const std::size_t outputs[] = {0};
+  const NodeId wrt[] = {1};
+  const Graph step = reverse(named, outputs, wrt, Seed::one);
+  EXPECT_EQ(to_string(step), to_string(reverse(builder.graph(), outputs, wrt, Seed::one)));
+  std::set<std::string> parts;
+  for (const Graph& graph : {step, simplify(step)}) {
+    for (const Node& node : graph.nodes()) {
+      if (node.operation) {
+        parts.insert(node.name);
+      }
+    }
+  }
+  EXPECT_EQ(parts, (std::set<std::string>{"first", "second", "first backward", "second backward"}));
+}
+
+TEST(Graph, APartAndItsDerivativeAreToldApart) {
+  EXPECT_EQ(backward_name("stage.0.conv"), "stage.0.conv backward");
+  EXPECT_EQ(backward_name(""), "");
+  EXPECT_EQ(part_name("conv backward").part, "conv");
+  EXPECT_TRUE(part_name("conv backward").is_backward);
+  EXPECT_EQ(part_name("backward").part, "backward");
+  EXPECT_FALSE(part_name("backward").is_backward);
 }
 
 }  // namespace

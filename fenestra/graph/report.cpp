@@ -1,4 +1,5 @@
 // From a plan to the facts that people ask about.
+#include <fenestra/graph/names.hpp>
 #include <fenestra/graph/report.hpp>
 
 #include <algorithm>
@@ -87,7 +88,10 @@ class ReportMaker {
   void add_step(std::size_t i) {
     const Step& step = plan_.steps()[i];
     const Node& node = graph_.node(step.node);
+    PartName name = part_name(node.name);
     ReportStep line{.node = step.node,
+                    .part = std::move(name.part),
+                    .is_backward = name.is_backward,
                     .operation = std::string(node.operation->name()),
                     .attributes = node.operation->attributes(),
                     .type = node.type,

@@ -42,6 +42,8 @@ struct ReportMemory {
 
 struct ReportStep {
   NodeId node = kNoNode;
+  std::string part = {};     ///< of the program, such as a layer, where that was said (names.hpp)
+  bool is_backward = false;  ///< pulls back what the part computes
   std::string operation;
   std::string attributes;
   std::vector<ReportRead> reads = {};
