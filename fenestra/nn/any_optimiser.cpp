@@ -240,6 +240,22 @@ io::TensorMap Optimiser<T>::state(std::span<const std::string> names) const {
 }
 
 template <KernelScalar T>
+std::size_t Optimiser<T>::state_bytes() const {
+  std::size_t bytes = 0;
+  std::visit(
+      [&](const auto& one) {
+        auto state = one.state();
+        state.parts([&](const char*, std::vector<Tensor<T>>& tensors) {
+          for (const Tensor<T>& tensor : tensors) {
+            bytes += static_cast<std::size_t>(tensor.size()) * sizeof(T);
+          }
+        });
+      },
+      one_);
+  return bytes;
+}
+
+template <KernelScalar T>
 void Optimiser<T>::set_state(std::span<const std::string> names,
                              std::span<const Shape> shapes,
                              const io::TensorMap& given) {

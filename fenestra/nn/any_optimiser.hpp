@@ -11,6 +11,7 @@
 #include <fenestra/io/tensor_map.hpp>
 #include <fenestra/nn/optimiser.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,6 +70,8 @@ class FENESTRA_API Optimiser {
   /// Steps so far where the optimiser counts them ("steps"), and "mean.<name>", "square.<name>",
   /// "velocity.<name>" for the parameters' names in their order.
   io::TensorMap state(std::span<const std::string> names) const;
+  /// What it remembers takes so many bytes; nothing before the first step.
+  std::size_t state_bytes() const;
   /// Goes on from there. Throws `bad_file` where a tensor is missing, of another shape or type, or
   /// of no parameter, and then has changed nothing.
   void set_state(std::span<const std::string> names,

@@ -74,6 +74,10 @@ class Trainer {
     return core_.fit(loader, epochs, options);
   }
 
+  /// Where time and memory of a step on such a batch go, or of a step of its first leaf: the step
+  /// is run a few times, and nothing is trained. Of tiles only memory is known.
+  StepProfile profile(const Batch<T>& batch) { return core_.profile(batch); }
+
   /// Writes a checkpoint; the one that was there becomes PATH.previous. Whatever happens, one of
   /// them is whole. Several ranks all call it; the first one writes what the others send to it.
   void save(const std::filesystem::path& path) const { core_.save(path); }

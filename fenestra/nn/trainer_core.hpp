@@ -13,6 +13,7 @@
 #include <fenestra/nn/pass.hpp>
 #include <fenestra/nn/schedule.hpp>
 #include <fenestra/nn/slots.hpp>
+#include <fenestra/nn/step_profile.hpp>
 #include <fenestra/ranks/communicator.hpp>
 
 #include <atomic>
@@ -135,6 +136,7 @@ class FENESTRA_API TrainerCore {
   Tensor<T> predict(const Tensor<T>& x);
   Evaluation evaluate(Loader<T>& loader, const std::function<bool()>& go_on = {});
   FitResult fit(Loader<T>& loader, Index epochs, const FitOptions<T>& options);
+  StepProfile profile(const Batch<T>& batch);
   void save(const std::filesystem::path& path) const;
   std::filesystem::path resume(const std::filesystem::path& path);
   void restart_programs();

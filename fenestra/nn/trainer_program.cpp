@@ -2,12 +2,15 @@
 #include <fenestra/base/memory.hpp>
 #include <fenestra/engine/differentiate.hpp>
 #include <fenestra/engine/tape.hpp>
+#include <fenestra/graph/names.hpp>
 #include <fenestra/graph/plan.hpp>
+#include <fenestra/nn/step_profile.hpp>
 #include <fenestra/nn/trainer_program.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -20,6 +23,9 @@ namespace {
 constexpr std::size_t kJointBytes = std::size_t{512} << 20;
 // Gradients that a second-level cache holds beside weights: nothing is gained by reading them once.
 constexpr std::size_t kCachedGradients = std::size_t{512} << 10;
+// A step is measured so many times, unless that takes longer than so many seconds.
+constexpr int kMostProfiles = 5;
+constexpr double kProfileSeconds = 0.5;
 
 void require_single(const Shape& loss) {
   if (loss.elements() != 1) {
@@ -120,17 +126,29 @@ StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
     target.values = Value<T>(builder.mask(*values_, "targets"));
   }
   std::vector<graph::NodeId> trained;
+  // The part of the step that each node is of: what was appended since the layer before.
+  std::vector<std::string> parts_of_nodes;
+  const auto name_part = [&](const std::string& part) {
+    parts_of_nodes.resize(static_cast<std::size_t>(builder.graph().size()), part);
+  };
   {
     SlotScope<T> scope(slots);
     trained = put_nodes(builder, slots, scope);
     Pass<T> pass = Pass<T>::training(Key(0));
+    pass.set_observer([&](const LayerCall<T>& call) {
+      if (!call.has_parts) {
+        name_part(part_of(call.name, call.kind));
+      }
+    });
     pass.set_mask_source([&](const MaskRequest& request) {
       masks_.push_back(request);
       return Value<T>(builder.mask(request.shape, "mask" + std::to_string(request.number)));
     });
     const Value<T> scores = parts.forward(x, pass);
+    name_part(std::string(kRestOfModel));
     const Value<T> loss = loss_function(scores, target);
     require_single(loss.shape());
+    name_part("loss");
     builder.output(node_of(builder, loss), "loss");
     builder.output(node_of(builder, scores), "scores");
     for (const BufferUpdate<T>& update : pass.updates()) {
@@ -140,7 +158,8 @@ StepProgram<T>::StepProgram(const typename TrainerCore<T>::Parts& parts,
     }
   }
   const std::size_t loss_output[] = {0};
-  const graph::Graph step = graph::reverse(builder.graph(), loss_output, trained, graph::Seed::one);
+  const graph::Graph step = graph::reverse(
+      graph::with_names(builder.graph(), parts_of_nodes), loss_output, trained, graph::Seed::one);
   // Folding would change bits.
   numerics_ = kernels::numerics();
   program_.emplace(step, CompileOptions{.numerics = numerics_, .fold = false});
@@ -187,6 +206,16 @@ PackedParameters StepProgram<T>::packed_for(std::uint64_t weights) {
 }
 
 template <class T>
+std::vector<Tensor<T>> StepProgram<T>::drawn_masks(const Key& key) const {
+  std::vector<Tensor<T>> masks;
+  masks.reserve(masks_.size());
+  for (const MaskRequest& request : masks_) {
+    masks.push_back(draw_mask<T>(key, request));
+  }
+  return masks;
+}
+
+template <class T>
 std::vector<RunArgument> StepProgram<T>::arguments_of(std::span<const Slot<T>> slots,
                                                       const BatchView<T>& batch,
                                                       std::span<const Tensor<T>> masks) const {
@@ -214,11 +243,7 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
                                      const Key& key,
                                      const GradientRoom<T>& room) {
   require_plain(slots);
-  std::vector<Tensor<T>> masks;
-  masks.reserve(masks_.size());
-  for (const MaskRequest& request : masks_) {
-    masks.push_back(draw_mask<T>(key, request));
-  }
+  const std::vector<Tensor<T>> masks = drawn_masks(key);
   const std::vector<RunArgument> arguments = arguments_of(slots, batch, masks);
   if (!context_) {
     context_.emplace(*program_);
@@ -241,6 +266,36 @@ StepFindings<T>& StepProgram<T>::run(std::span<const Slot<T>> slots,
   };
   program_->run(*context_, arguments, results, after, packed_for(room.weights));
   return findings_;
+}
+
+template <class T>
+graph::Report StepProgram<T>::profile(std::span<const Slot<T>> slots,
+                                      const BatchView<T>& batch,
+                                      const Key& key) {
+  require_plain(slots);
+  const std::vector<Tensor<T>> masks = drawn_masks(key);
+  const std::vector<RunArgument> arguments = arguments_of(slots, batch, masks);
+  if (!context_) {
+    context_.emplace(*program_);
+  }
+  std::vector<Tensor<T>> results;
+  for (const Shape& shape : program_->result_shapes()) {
+    results.push_back(Tensor<T>::uninitialised(shape));
+  }
+  std::vector<double> fastest;
+  double least = 0;
+  double all = 0;
+  for (int run = 0; run < kMostProfiles && all < kProfileSeconds; ++run) {
+    std::vector<double> seconds =
+        program_->profile(ProgramForm::run, *context_, arguments, results);
+    const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+    all += sum;
+    if (run == 0 || sum < least) {
+      least = sum;
+      fastest = std::move(seconds);
+    }
+  }
+  return graph::make_report(program_->plan(), {.seconds = fastest});
 }
 
 template <class T>
@@ -381,7 +436,8 @@ StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
                              std::span<const Slot<T>> slots,
                              const BatchView<T>& batch,
                              const Key& key,
-                             const GradientRoom<T>& room) {
+                             const GradientRoom<T>& room,
+                             const std::function<void(const std::string&, bool)>& after_part) {
   require_plain(slots);
   Target<T> target;
   if (batch.labels != nullptr) {
@@ -400,9 +456,23 @@ StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
     }
   }
   Pass<T> pass = Pass<T>::training(key);
+  const auto done = [&](const std::string& part, bool is_backward) {
+    if (after_part) {
+      after_part(part, is_backward);
+    }
+  };
+  if (after_part) {
+    pass.set_observer([&](const LayerCall<T>& call) {
+      if (!call.has_parts) {
+        done(part_of(call.name, call.kind), false);
+      }
+    });
+  }
   const Value<T> scores = parts.forward(Value<T>(*batch.inputs), pass);
+  done(std::string(kRestOfModel), false);
   const Value<T> loss = loss_function(scores, target);
   require_single(loss.shape());
+  done("loss", false);
   StepFindings<T> findings;
   findings.results = {loss.tensor(), scores.tensor()};
   for (const BufferUpdate<T>& update : pass.updates()) {
@@ -421,6 +491,7 @@ StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
       std::copy_n(gradient.data(), gradient.size(), room.memory[i]);
     }
   }
+  done("", true);
   room.found(all);
   return findings;
 }
@@ -440,12 +511,14 @@ template StepFindings<float> step_eagerly(const TrainerCore<float>::Parts&,
                                           std::span<const Slot<float>>,
                                           const BatchView<float>&,
                                           const Key&,
-                                          const GradientRoom<float>&);
+                                          const GradientRoom<float>&,
+                                          const std::function<void(const std::string&, bool)>&);
 template StepFindings<double> step_eagerly(const TrainerCore<double>::Parts&,
                                            const LossFunction<double>&,
                                            std::span<const Slot<double>>,
                                            const BatchView<double>&,
                                            const Key&,
-                                           const GradientRoom<double>&);
+                                           const GradientRoom<double>&,
+                                           const std::function<void(const std::string&, bool)>&);
 
 }  // namespace fenestra::nn::detail

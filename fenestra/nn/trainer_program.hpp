@@ -4,6 +4,7 @@
 
 #include <fenestra/engine/joint_execution.hpp>
 #include <fenestra/engine/program.hpp>
+#include <fenestra/graph/report.hpp>
 #include <fenestra/nn/trainer_core.hpp>
 
 #include <functional>
@@ -92,6 +93,8 @@ class StepProgram {
                        const BatchView<T>& batch,
                        const Key& key,
                        const GradientRoom<T>& room);
+  /// Runs it some times and says what its steps took in the fastest run; what was found is lost.
+  graph::Report profile(std::span<const Slot<T>> slots, const BatchView<T>& batch, const Key& key);
   /// How many of `count` batches are best run side by side, a power of two.
   Index joint_batches(Index count) const;
   /// The same for so many batches, one behind the other in `batches`, each with its key and room:
@@ -107,6 +110,7 @@ class StepProgram {
  private:
   /// Whether weights are packed for more than one run.
   PackedParameters packed_for(std::uint64_t weights);
+  std::vector<Tensor<T>> drawn_masks(const Key& key) const;
   std::vector<RunArgument> arguments_of(std::span<const Slot<T>> slots,
                                         const BatchView<T>& batch,
                                         std::span<const Tensor<T>> masks) const;
@@ -151,14 +155,17 @@ class InferenceProgram {
   std::optional<Context<T>> context_;
 };
 
-/// The step, eagerly.
+/// The step, eagerly. `after_part` is called after each layer, the loss, and the backward
+/// pass as a whole.
 template <class T>
-StepFindings<T> step_eagerly(const typename TrainerCore<T>::Parts& parts,
-                             const LossFunction<T>& loss,
-                             std::span<const Slot<T>> slots,
-                             const BatchView<T>& batch,
-                             const Key& key,
-                             const GradientRoom<T>& room);
+StepFindings<T> step_eagerly(
+    const typename TrainerCore<T>::Parts& parts,
+    const LossFunction<T>& loss,
+    std::span<const Slot<T>> slots,
+    const BatchView<T>& batch,
+    const Key& key,
+    const GradientRoom<T>& room,
+    const std::function<void(const std::string& part, bool is_backward)>& after_part = {});
 
 /// Shapes that come again and again are few; a program's memory is large. The least recently used
 /// one goes.

@@ -99,6 +99,8 @@ struct TrainerCore<T>::State {
                                 Index tile,
                                 const Key& key,
                                 const detail::GradientRoom<T>& room);
+  /// What a step of such a batch takes, but for what its program does.
+  StepMemory memory_of(const std::vector<Slot<T>>& all, const Batch<T>& batch) const;
   /// What this rank needs of a loader, to train and to evaluate; empty: everything.
   SharePredicate share_of_samples() const;
   SharePredicate share_of_batches(const Loader<T>& loader) const;
