@@ -71,6 +71,29 @@ struct CostRow {
   double share = kUnknown;  ///< of all, 0 to 1; not known: of the sum of the rows
 };
 
+/// A layer in a step of the training.
+struct StepRow {
+  std::string layer;          ///< its dotted name, or "loss"
+  std::string kind;           ///< as in LayerRow
+  Index multiply_adds = 0;    ///< forward, of one sample
+  double forward = kUnknown;  ///< milliseconds
+  double backward = kUnknown;
+};
+
+/// Where the time of one step went.
+struct StepReport {
+  std::string note;           ///< what was measured, and what is not known
+  std::vector<StepRow> rows;  ///< in the order in which layers run
+  double forward = kUnknown;  ///< milliseconds, of all layers
+  double backward = kUnknown;
+};
+
+struct MemoryRow {
+  std::string name;
+  std::optional<std::size_t> bytes;  ///< nothing where it is not known
+  std::string note;
+};
+
 struct Environment {
   std::string version;  ///< of the library
   std::string isa;
@@ -103,7 +126,9 @@ struct TrainingReport {
   std::vector<Reconstruction> reconstructions;
 
   std::vector<CostRow> costs;
-  std::size_t peak_bytes = 0;
+  StepReport step;
+  std::vector<MemoryRow> memory;
+  std::size_t peak_bytes = 0;  ///< of the process
   Environment environment;
 };
 

@@ -308,40 +308,4 @@ std::string layers_section(const TrainingReport& report) {
          "</tr></tfoot></table></div>\n";
 }
 
-std::string costs_section(const TrainingReport& report) {
-  if (report.costs.empty() && report.peak_bytes == 0) {
-    return "";
-  }
-  double sum = 0;
-  for (const CostRow& row : report.costs) {
-    sum += std::isfinite(row.milliseconds) ? row.milliseconds : 0;
-  }
-  const auto share_of = [&](const CostRow& row) {
-    return std::isfinite(row.share) ? row.share : sum > 0 ? row.milliseconds / sum : kUnknown;
-  };
-  double most = 0;
-  for (const CostRow& row : report.costs) {
-    const double share = share_of(row);
-    most = std::isfinite(share) ? std::max(most, share) : most;
-  }
-  std::string text = "<h2 id=\"costs\">Where time and memory went</h2>\n";
-  if (report.peak_bytes > 0) {
-    text += "<p>At most " + bytes_text(report.peak_bytes) + " of memory at a time.</p>\n";
-  }
-  if (report.costs.empty()) {
-    return text;
-  }
-  text +=
-      "<div class=\"wide\"><table><thead><tr><th>what</th><th class=\"number\">time</th>"
-      "<th>of all</th></tr></thead>\n<tbody>\n";
-  for (const CostRow& row : report.costs) {
-    const double share = share_of(row);
-    text +=
-        "<tr>" + cell(escaped(row.name)) + cell(time_text(row.milliseconds / 1e3), "number") +
-        cell(std::isfinite(share) ? percent_text(share) + page::bar(share, most) : "", "share") +
-        "</tr>\n";
-  }
-  return text + "</tbody></table></div>\n";
-}
-
 }  // namespace fenestra::cli

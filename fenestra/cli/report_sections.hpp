@@ -12,6 +12,8 @@ namespace fenestra::cli {
 std::string curves_section(const TrainingReport& report);
 std::string confusion_section(const TrainingReport& report);
 std::string layers_section(const TrainingReport& report);
+
+// report_costs.cpp
 std::string costs_section(const TrainingReport& report);
 
 // report_samples.cpp

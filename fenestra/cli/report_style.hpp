@@ -28,6 +28,14 @@ pre span { display: inline-block; max-width: 100%; }
 pre::before { content: "$ "; color: var(--soft); }
 td.layer { font-weight: 600; }
 td.layer small { font-weight: 400; }
+td.words { white-space: normal; }
+table.step td.layer { white-space: normal; overflow-wrap: anywhere; }
+table.step td.share { width: 30%; }
+@media (max-width: 40rem) {
+  table.step th, table.step td { padding-left: .35rem; padding-right: .35rem; }
+  table.step td.share { width: auto; min-width: 3.4rem; }
+}
+tfoot td small { font-weight: 400; }
 tfoot td { border-top: 2px solid var(--line); font-weight: 600; }
 
 .beside { display: flex; flex-wrap: wrap; gap: 0 2.5rem; align-items: flex-start; }

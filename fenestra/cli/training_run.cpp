@@ -5,6 +5,7 @@
 #include <fenestra/base/version.hpp>
 #include <fenestra/cli/evaluate.hpp>
 #include <fenestra/cli/network.hpp>
+#include <fenestra/cli/step_rows.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/training_run.hpp>
 #include <fenestra/cli/wrap.hpp>
@@ -330,6 +331,14 @@ void TrainingRun::write_report() {
               {.batch = plan_.held_batch(), .feature_maps = !plan_.has_tiles()},
               [&](const Tensor<float>& x) { return deployed_->predict(x); });
   report.costs = watch_->cost_rows();
+  const StepKind kind{.is_compiled = plan_.trainer.compiled,
+                      .has_leaves = plan_.trainer.leaf > 0,
+                      .has_tiles = plan_.has_tiles(),
+                      .batches_ahead = loader_.options().prefetch};
+  loader_.seek({});
+  const nn::StepProfile profile = trainer_.profile(*loader_.next());
+  report.step = step_report(profile, summary_, kind);
+  report.memory = memory_rows(profile.memory, kind);
   report.peak_bytes = peak_memory();
   report.environment = {.version = std::string(version),
                         .isa = std::string(kernels::isa_name()),

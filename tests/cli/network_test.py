@@ -19,7 +19,7 @@ import sys
 import tempfile
 import unittest
 
-from page import Page
+from page import Page, table_after
 from terminal import run_in_terminal, screen_lines
 from tool import BAD_INPUT, FINE, INTERRUPTED, TOOL, USAGE, ToolTest, wait_until_it_listens
 
@@ -147,6 +147,38 @@ class Trained(NetworkTest):
                 self.assertFalse(attributes.get(key, "").startswith("http"), attributes)
         for word in ["--data digits", "--seed 1", "conv1", "training steps"]:
             self.assertIn(word, page.words)
+
+    def test_the_report_says_where_time_and_memory_went_by_layers(self):
+        with open(self.path("run", "report.html")) as file:
+            text = file.read()
+        rows = {row[0].split("  ")[0]: row[1:] for row in table_after(text, "step")[1:]}
+        self.assertEqual(list(rows), ["conv1", "relu1", "pool1", "conv2", "relu2", "pool2", "flatten", "fc1",
+                                      "relu3", "fc2", "relu4", "fc3", "loss", "all"])
+        for layer in ["conv1", "conv2", "fc1", "pool1", "all"]:
+            self.assertRegex(rows[layer][1], r"\d+ (us|ms)$", layer)
+            self.assertRegex(rows[layer][2], r"\d+ (us|ms)$", layer)
+        facts = self.read_json("summary", self.model)
+        work = {row["name"]: row["multiply_adds"] for row in facts["layers"]}
+        self.assertIn(f"conv, {work['conv2']:,} multiply-adds", Page(text).words)
+        self.assertIn(f"{facts['multiply_adds']:,} multiply-adds", Page(text).words)
+        memory = {row[0].split("  ")[0]: row[1] for row in table_after(text, "memory")[1:]}
+        self.assertEqual(list(memory), ["parameters", "gradients", "optimiser", "activations", "arena", "data",
+                                        "the process at its peak"])
+        self.assertEqual(memory["parameters"], f"{4 * facts['parameters'] / 1024:.1f} KiB")
+        self.assertEqual(memory["gradients"], memory["parameters"])
+        self.assertEqual(memory["optimiser"], f"{8 * facts['parameters'] / 1024:.0f} KiB")
+
+    def test_of_an_eager_run_the_report_says_what_it_does_not_know(self):
+        self.run_tool("train", *QUICK, "--epochs", "1", "--eager", "--output", self.path("eager"))
+        with open(self.path("eager", "report.html")) as file:
+            text = file.read()
+        rows = {row[0].split("  ")[0]: row[1:] for row in table_after(text, "step")[1:]}
+        self.assertRegex(rows["conv1"][1], r"\d+ (us|ms)$")
+        self.assertEqual(rows["conv1"][2], "–")
+        self.assertRegex(rows["all"][2], r"\d+ (us|ms)$")
+        self.assertIn("the backward pass is known as a whole", Page(text).words)
+        memory = {row[0].split("  ")[0]: row[1] for row in table_after(text, "memory")[1:]}
+        self.assertEqual((memory["activations"], memory["arena"]), ("–", "–"))
 
     def test_eval_gives_what_train_said(self):
         said = re.search(r"([\d.]+) % of 179", self.out).group(1)

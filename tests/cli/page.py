@@ -1,10 +1,12 @@
 """A page of ours, as a program reads it: whether its tags match, what it links to, what it says."""
 
+import html
 import html.parser
+import re
 
 
 class Page(html.parser.HTMLParser):
-    VOID = {"meta", "br", "img"}
+    VOID = {"meta", "br", "img", "wbr"}
 
     def __init__(self, text):
         super().__init__()
@@ -35,3 +37,11 @@ class Page(html.parser.HTMLParser):
     def named(self, tag):
         """The attributes of every such tag."""
         return [given for name, given in self.tags if name == tag]
+
+
+def table_after(text, heading):
+    """The rows of the first table after a heading with that id: lists of the words of their cells."""
+    table = text.split(f'id="{heading}"')[1].split("</table>")[0].replace("<wbr>", "")
+    return [[html.unescape(re.sub(r"<[^>]*>", "  ", cell)).strip()
+             for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)]
+            for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)]

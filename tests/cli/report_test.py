@@ -16,7 +16,7 @@ import tempfile
 import unittest
 import zlib
 
-from page import Page
+from page import Page, table_after
 
 PROGRAM = sys.argv[1]
 KEPT = sys.argv[2] if len(sys.argv) > 2 else None
@@ -134,6 +134,30 @@ class Structure(Reports):
         self.assertEqual(len(re.findall(r'<td class="right', rows)), 10)
         self.assertEqual(len(re.findall(r'<td class="wrong', rows)), 3)
         self.assertIn("mean IoU", self.pages["segmentation"].words)
+
+    def test_a_step_has_a_row_for_each_layer_and_a_sum(self):
+        rows = table_after(self.texts["classification"], "step")
+        self.assertEqual(rows[0], ["layer", "of all", "forward", "backward"])
+        self.assertEqual([row[0].split()[0] for row in rows[1:]],
+                         ["conv1", "relu1", "level.skip.1.level.skip.1.level.skip.1.level.down.second.conv",
+                          "flatten", "classifier.4", "loss", "all"])
+        self.assertTrue(rows[1][0].endswith("conv 5x5, 6 filters, padding 2, 117,600 multiply-adds"), rows[1])
+        self.assertEqual(rows[1][1:], ["0.3\u00a0%", "412 us", "1.3 ms"])
+        self.assertEqual(rows[2][1:], ["0.0\u00a0%", "–", "13 us"])
+        self.assertEqual(rows[4][1:], ["", "–", "–"])
+        self.assertEqual(rows[5][2:], ["2 us", "<\u00a01 us"])
+        self.assertEqual(rows[6][0], "loss")
+        self.assertEqual(rows[7][2:], ["154 ms", "343 ms"])
+        self.assertIn("1,240,118,440 multiply-adds", rows[7][0])
+
+    def test_memory_has_a_row_for_each_purpose_and_the_peak(self):
+        rows = {row[0].split("  ")[0]: row[1] for row in table_after(self.texts["classification"], "memory")}
+        self.assertEqual(rows["parameters"], "241 KiB")
+        self.assertEqual(rows["arena"], "11.7 MiB")
+        self.assertEqual(rows["the process at its peak"], "45.1 MiB")
+        # What is not known is said to be so.
+        self.assertEqual(rows["activations"], "–")
+        self.assertIn("not known of an eager run", self.pages["classification"].words)
 
     def test_text_of_others_stays_text(self):
         self.assertNotIn(EVIL, self.texts["wild"])
