@@ -3,9 +3,9 @@
 #include <fenestra/cli/network.hpp>
 #include <fenestra/cli/network_drawing.hpp>
 #include <fenestra/cli/run_model.hpp>
-#include <fenestra/cli/table.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/train_watch.hpp>
+#include <fenestra/cli/wrap.hpp>
 
 #include <iostream>
 
@@ -53,7 +53,13 @@ ExitCode summary_command(const SummaryOptions& options) {
     return fine;
   }
   const Terminal terminal = terminal_of(Stream::out);
-  std::vector<std::vector<std::string>> facts{{"model", network.name}};
+  // A path has no blank to be broken at; its ends say most.
+  constexpr std::size_t kNames = 12;
+  const bool is_cut = terminal.has_width && terminal.width > 2 * kNames;
+  std::vector<std::vector<std::string>> facts{
+      {"model",
+       is_cut ? shortened_middle(network.name, terminal.width - kNames, terminal.has_unicode)
+              : network.name}};
   if (!network.info.name.empty() && network.info.name != network.name) {
     facts.push_back({"name", network.info.name});
   }
@@ -80,7 +86,7 @@ ExitCode summary_command(const SummaryOptions& options) {
        grouped(summary.parameters) +
            (summary.buffers > 0 ? ", and " + grouped(summary.buffers) + " numbers in buffers"
                                 : "")});
-  std::cout << table_text(facts, {.align = {}}, terminal) << "\n"
+  std::cout << fitted(wrapped(columns(facts, 0), terminal), terminal) << "\n"
             << summary_table(summary, terminal);
   return fine;
 }

@@ -38,11 +38,9 @@ void shrink(std::vector<std::size_t>& widths,
   }
 }
 
-}  // namespace
+using Rows = std::vector<std::vector<std::string>>;
 
-std::string table_text(const std::vector<std::vector<std::string>>& rows,
-                       const TableOptions& options,
-                       const Terminal& terminal) {
+std::vector<std::size_t> widths_of(const Rows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -50,6 +48,60 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows,
       widths[i] = std::max(widths[i], display_width(row[i]));
     }
   }
+  return widths;
+}
+
+/// What the columns take with words cut and all digits.
+std::size_t least_width(const Rows& rows, const TableOptions& options) {
+  const std::vector<std::size_t> widths = widths_of(rows);
+  std::size_t all = options.indent + kGap * (widths.size() - 1);
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    all += align_of(options, i) == Align::left ? std::min(widths[i], kLeastWords) : widths[i];
+  }
+  return all;
+}
+
+/// Leaves out columns of numbers, the last ones first, where numbers would lose digits; a mark in
+/// the header says so. The first one stays.
+void leave_out(Rows& rows, TableOptions& options, const Terminal& terminal) {
+  const std::string mark = terminal.has_unicode ? "…" : "...";
+  bool has_mark = false;
+  while (least_width(rows, options) > terminal.width) {
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < rows[0].size(); ++i) {
+      if (align_of(options, i) == Align::right) {
+        numbers.push_back(i);
+      }
+    }
+    if (numbers.size() < 2) {
+      return;
+    }
+    const auto last = static_cast<std::ptrdiff_t>(numbers.back());
+    for (auto& row : rows) {
+      if (last < static_cast<std::ptrdiff_t>(row.size())) {
+        row.erase(row.begin() + last);
+      }
+    }
+    options.align.erase(options.align.begin() + last);
+    if (!has_mark) {
+      rows[0].push_back(mark);
+      options.align.resize(rows[0].size(), Align::left);
+      has_mark = true;
+    }
+  }
+}
+
+}  // namespace
+
+std::string table_text(const std::vector<std::vector<std::string>>& all_rows,
+                       const TableOptions& all_options,
+                       const Terminal& terminal) {
+  Rows rows = all_rows;
+  TableOptions options = all_options;
+  if (terminal.has_width && options.has_header && !rows.empty()) {
+    leave_out(rows, options, terminal);
+  }
+  std::vector<std::size_t> widths = widths_of(rows);
   if (widths.empty()) {
     return "";
   }

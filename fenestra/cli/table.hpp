@@ -18,8 +18,10 @@ struct TableOptions {
 };
 
 /// Two blanks between columns. Where the rows are wider than the terminal, the widest columns of
-/// words lose the middle of their longest cells; numbers (columns on the right) keep their digits
-/// until nothing else is left. A pipe without COLUMNS has no width, and nothing is cut.
+/// words lose the middle of their longest cells. Then, under a header, the last columns of numbers
+/// (those on the right) are left out, and a mark stands in the header: a number without its digits
+/// says nothing. Only what is as narrow as one column loses digits. A pipe without COLUMNS has no
+/// width, and nothing is cut.
 std::string table_text(const std::vector<std::vector<std::string>>& rows,
                        const TableOptions& options,
                        const Terminal& terminal);

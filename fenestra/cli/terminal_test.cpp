@@ -121,6 +121,34 @@ TEST(Table, WhatIsTooWideLosesTheMiddleOfItsNames) {
             "all                                   36,992\n");
 }
 
+TEST(Table, ColumnsOfNumbersAreLeftOutBeforeNumbersLoseDigits) {
+  const std::vector<std::vector<std::string>> rows = {
+      {"name", "layer", "parameters", "multiply-adds", "sees"},
+      {"stage2.0.conv", "conv", "36,864", "115,605,504", "99x99"},
+      {"total", "", "36,992", "115,605,504", ""}};
+  const TableOptions options{
+      .align = {Align::left, Align::left, Align::right, Align::right, Align::right},
+      .has_header = true,
+      .has_footer = true};
+  EXPECT_EQ(table_text(rows, options, unicode(45)),
+            "name      layer  parameters  multiply-adds  …\n"
+            "─────────────────────────────────────────────\n"
+            "stag…onv  conv       36,864    115,605,504\n"
+            "─────────────────────────────────────────────\n"
+            "total                36,992    115,605,504\n");
+  EXPECT_EQ(table_text(rows, options, plain(33)),
+            "name       layer  parameters  ...\n"
+            "---------------------------------\n"
+            "sta...onv  conv       36,864\n"
+            "---------------------------------\n"
+            "total                 36,992\n");
+  for (std::size_t width = 1; width < 70; ++width) {
+    for (const std::string& line : lines_of(table_text(rows, options, plain(width)))) {
+      EXPECT_LE(display_width(line), width);
+    }
+  }
+}
+
 TEST(Table, NoLineIsEverWiderThanTheTerminal) {
   for (std::size_t width = 1; width < 70; ++width) {
     for (const Terminal& terminal : {plain(width), unicode(width)}) {
