@@ -73,10 +73,17 @@ Index extent_of(std::string_view dataset, const OpenOptions& options, int axes, 
            "folder:" + std::string(text),
            ErrorCode::unknown_choice);
   }
-  if (fs::is_regular_file(path, error) && path.extension() == ".npz") {
+  if (fs::is_regular_file(path, error)) {
     refuse(text,
            "this is a file, not a dataset",
-           "npz:" + std::string(text),
+           path.extension() == ".npz" ? "npz:" + std::string(text)
+                                      : "folder:PATH, npz:FILE or npy:FOLDER",
+           ErrorCode::unknown_choice);
+  }
+  if (name.find('/') != std::string_view::npos || path.has_extension()) {
+    refuse(text,
+           "there is no such file or folder",
+           "a folder of pictures as folder:PATH, arrays as npz:FILE or npy:FOLDER",
            ErrorCode::unknown_choice);
   }
   std::vector<std::string_view> names;

@@ -363,6 +363,11 @@ TEST_F(Sources, UnknownNamesGetTheNearestAndKnownOnesWhatTheyTake) {
   expect_error([&] { open_dataset(path("").string()); }, ErrorCode::unknown_choice, {"folder:"});
   write("a.npz", "");
   expect_error([&] { open_dataset(path("a.npz").string()); }, ErrorCode::unknown_choice, {"npz:"});
+  for (const char* nothing : {"/nowhere", "pictures/cats", "nothing.npz"}) {
+    expect_error([&] { open_dataset(nothing); },
+                 ErrorCode::unknown_choice,
+                 {nothing, "there is no such file or folder", "folder:PATH"});
+  }
   expect_error(
       [] {
         open_dataset("digits", {.size = {4, 4}});
