@@ -2,6 +2,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/command_line.hpp>
+#include <fenestra/cli/network.hpp>
 #include <fenestra/cli/operator_help.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/wrap.hpp>
@@ -11,6 +12,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 namespace fenestra::cli {
 
@@ -375,6 +379,29 @@ Description described(const OperatorEntry& entry, const std::string& problem) {
   }
 }
 
+/// The operator. A model, which a command of its own explains, is easily taken for one.
+const OperatorEntry& operator_of(const std::string& word, const std::string& problem) {
+  try {
+    return find_operator(word);
+  } catch (const Error& error) {
+    const auto is_model = [](const std::string& name) {
+      std::error_code ignored;
+      const auto& models = nn::model_entries();
+      return std::filesystem::is_regular_file(name, ignored) ||
+             std::any_of(models.begin(), models.end(), [&](const nn::ModelEntry& model) {
+               return model.name == name;
+             });
+    };
+    const std::string& model = is_model(word) ? word : problem;
+    if (error.code() != ErrorCode::unknown_operator || !is_model(model)) {
+      throw;
+    }
+    throw Error(ErrorCode::unknown_operator,
+                model + ": this is a model, not an operator\n  fix: " +
+                    shell_line({program_name(), "explain", "model", model}));
+  }
+}
+
 }  // namespace
 
 ExitCode explain(const ExplainOptions& options) {
@@ -382,7 +409,7 @@ ExitCode explain(const ExplainOptions& options) {
     list_operators(options.json);
     return fine;
   }
-  const OperatorEntry& entry = find_operator(*options.op);
+  const OperatorEntry& entry = operator_of(*options.op, options.problem.value_or(""));
   if (!options.problem) {
     throw UsageError("explain " + *options.op + " needs a problem, e.g. \"" +
                      std::string(entry.example) + "\"; its fields: fenestra explain " +

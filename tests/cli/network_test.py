@@ -251,6 +251,13 @@ class Trained(NetworkTest):
         self.assertTrue(facts["agrees"])
         self.assertEqual({row["parameter"] for row in facts["parameters"]}, set(tensors))
 
+    def test_a_model_that_explain_takes_for_an_operator_gets_the_command_for_models(self):
+        for arguments in (["explain", self.model], ["explain", "mode", self.model]):
+            err = self.refused(*arguments)
+            self.assertIn(f"explain model {self.model}", err)
+        self.assertIn("explain model lenet\n", self.refused("explain", "lenet"))
+        self.assertIn("did you mean conv?", self.refused("explain", "convv", "x=1"))
+
     def test_explain_model_draws_a_model_of_a_file(self):
         out, _ = self.run_tool("explain", "model", self.model)
         for word in ["conv1", "fc3", "parameters", "max_pool"]:
