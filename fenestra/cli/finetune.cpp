@@ -280,7 +280,7 @@ void print_start(const FinetuneOptions& options, const Start& start, const Train
         << counted(plan.epochs, "epoch", "epochs") << ", batches of " << plan.batch << ", "
         << options.optimiser << ", " << options.schedule << "\n";
   if (options.resume) {
-    words << "going on after step " << training.steps() << "\n";
+    words << training.resumed_words();
   }
   words << "\n";
   std::cout << wrapped(words.str(), terminal_of(Stream::out)) << std::flush;

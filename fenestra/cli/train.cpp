@@ -333,7 +333,7 @@ void print_start(const TrainOptions& options, const Run& run, const TrainingRun&
           << "gives the same weights\n";
   }
   if (options.resume) {
-    words << "going on after step " << grouped(training.steps()) << "\n";
+    words << training.resumed_words();
   }
   words << "\n";
   const Terminal terminal = terminal_of(Stream::out);

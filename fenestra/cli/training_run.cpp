@@ -206,6 +206,12 @@ void TrainingRun::save() {
   trainer_.save(plan_.files.checkpoint);
 }
 
+std::string TrainingRun::resumed_words() const {
+  const std::string done = "step " + grouped(trainer_.steps());
+  return has_trained() ? "all epochs are done, nothing is left to train after " + done + "\n"
+                       : "going on after " + done + "\n";
+}
+
 bool TrainingRun::wants_checkpoint() {
   const ranks::CommunicatorPtr& communicator = plan_.trainer.communicator;
   const bool wants = is_first() && watch_->wants_checkpoint();
@@ -213,7 +219,7 @@ bool TrainingRun::wants_checkpoint() {
 }
 
 bool TrainingRun::fit() {
-  if (trainer_.cursor().epoch < plan_.epochs) {
+  if (!has_trained()) {
     const auto on_step = [&](const nn::StepResult& step) {
       watch_->step(step);
       if (wants_checkpoint()) {
@@ -269,7 +275,7 @@ bool TrainingRun::fit() {
 }
 
 ExitCode TrainingRun::follow() {
-  if (trainer_.cursor().epoch < plan_.epochs) {
+  if (!has_trained()) {
     // The first rank saves what all of them have.
     const auto on_step = [&](const nn::StepResult&) {
       if (wants_checkpoint()) {

@@ -86,6 +86,8 @@ class TrainingRun {
   /// For one sample.
   const nn::Summary& summary() const { return summary_; }
   Index steps() const { return trainer_.steps(); }
+  /// Where a run that is resumed goes on, or that nothing is left of it.
+  std::string resumed_words() const;
   TrainWatch& watch() { return *watch_; }
   /// Whether this is the rank that speaks and writes; a process alone is it.
   bool is_first() const {
@@ -113,6 +115,7 @@ class TrainingRun {
   void save();
   /// Whether it is time for one, on all ranks alike.
   bool wants_checkpoint();
+  bool has_trained() const { return trainer_.cursor().epoch >= plan_.epochs; }
   bool stopped_early() const { return result_.end == nn::FitEnd::patience; }
 
   TrainingPlan plan_;

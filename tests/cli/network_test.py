@@ -279,10 +279,12 @@ class Trained(NetworkTest):
         self.assertIn("--force", err)
         self.assertEqual(tensors_of(self.model)[0], before)
 
-    def test_a_run_that_is_done_resumes_to_the_same_model(self):
+    def test_a_run_that_is_done_resumes_to_the_same_model_and_says_so(self):
         shutil.copytree(self.path("run"), self.path("done"), dirs_exist_ok=True)
         os.remove(self.path("done", "model.safetensors"))
-        self.run_tool("train", *QUICK, "--output", "done", "--resume")
+        out, err = self.run_tool("train", *QUICK, "--output", "done", "--resume")
+        self.assertIn("all epochs are done, nothing is left to train after step 102", out)
+        self.assertEqual(err, "")
         self.assertEqual(tensors_of(self.path("done", "model.safetensors"))[0],
                          tensors_of(self.model)[0])
 
