@@ -347,7 +347,7 @@ void add_explain_model(CLI::App& explain, CommandLine& line) {
              "page with both"),
          {"text", "svg", "dot", "html", "json"});
   CLI::Option* output_option =
-      command->add_option("--output", *output, "a new file; left out: standard output");
+      command->add_option("-o,--output", *output, "a new file; left out: standard output");
   output_option->type_name("FILE");
   command->add_flag("--force", options->force, "replace the file if it exists");
   add_json(*command, line, "the same as --format json");

@@ -297,7 +297,8 @@ void add_run(CLI::App& app, CommandLine& line) {
          {"nchw", "nhwc"});
   add_count(*command, "--top", o->top, "classes to name, 3 by default", "K");
   command
-      ->add_option("--output", o->output, "a .png for one mask or picture, a .npy for all results")
+      ->add_option(
+          "-o,--output", o->output, "a .png for one mask or picture, a .npy for all results")
       ->type_name("FILE");
   add_input(*command, o->sample, "--input-shape");
   add_threads(*command, o->threads);
@@ -402,7 +403,7 @@ void add_finetune(CLI::App& app, CommandLine& line) {
   add_preparation(*command, o->preparation);
   add_threads(*command, o->threads);
   command
-      ->add_option("--output",
+      ->add_option("-o,--output",
                    o->output,
                    "the new file, FILE-tuned.onnx by default; checkpoint and report go beside it")
       ->type_name("FILE");

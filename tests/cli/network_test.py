@@ -212,7 +212,7 @@ class Trained(NetworkTest):
             self.assertEqual(item["classes"][0]["class"], first["class"])
         numbers = [random.Random(1).random() for _ in range(3 * 64)]
         save_npy(self.path("x.npy"), (3, 1, 8, 8), numbers)
-        result = self.read_json("run", self.model, self.path("x.npy"), "--output",
+        result = self.read_json("run", self.model, self.path("x.npy"), "-o",
                                 self.path("scores.npy"), "--force")
         self.assertEqual(len(result["results"]), 3)
         shape, scores = load_npy(self.path("scores.npy"))
