@@ -70,6 +70,35 @@ py::dict epoch_dict(const nn::EpochResult& epoch) {
   return result;
 }
 
+py::dict profile_dict(const nn::StepProfile& profile) {
+  const auto known = [](const std::optional<std::size_t>& bytes) -> py::object {
+    return bytes ? py::object(py::int_(*bytes)) : py::none();
+  };
+  py::dict memory;
+  memory["parameters"] = profile.memory.parameters;
+  memory["buffers"] = profile.memory.buffers;
+  memory["gradients"] = profile.memory.gradients;
+  memory["optimiser"] = profile.memory.optimiser;
+  memory["average"] = profile.memory.average;
+  memory["batch"] = profile.memory.batch;
+  memory["activations"] = known(profile.memory.activations);
+  memory["arena"] = known(profile.memory.arena);
+  py::list parts;
+  for (const nn::PartTime& part : profile.parts) {
+    parts.append(py::make_tuple(
+        part.name,
+        part.forward,
+        profile.has_backward_parts ? py::object(py::float_(part.backward)) : py::none()));
+  }
+  py::dict result;
+  result["samples"] = profile.samples;
+  result["parts"] = parts;
+  result["forward"] = profile.forward;
+  result["backward"] = profile.backward;
+  result["memory"] = memory;
+  return result;
+}
+
 std::string end_name(nn::FitEnd end) {
   switch (end) {
     case nn::FitEnd::finished: return "finished";
@@ -145,14 +174,14 @@ class AnyTrainer {
 
   py::dict step(const py::object& inputs, const py::object& labels, const py::object& targets) {
     return changing([&]<class T>(nn::Trainer<nn::Layer<T>>& trainer) {
-      nn::Batch<T> batch{.inputs = numbers_of<T>(inputs, {"step", "inputs"}, "the network is")};
-      if (!labels.is_none()) {
-        batch.labels = to_integers(labels.ptr(), {"step", "labels"});
-      }
-      if (!targets.is_none()) {
-        batch.targets = numbers_of<T>(targets, {"step", "targets"}, "the network is");
-      }
+      const nn::Batch<T> batch = batch_of<T>("step", inputs, labels, targets);
       return step_dict(released([&] { return trainer.step(batch); }));
+    });
+  }
+  py::dict profile(const py::object& inputs, const py::object& labels, const py::object& targets) {
+    return changing([&]<class T>(nn::Trainer<nn::Layer<T>>& trainer) {
+      const nn::Batch<T> batch = batch_of<T>("profile", inputs, labels, targets);
+      return profile_dict(released([&] { return trainer.profile(batch); }));
     });
   }
   py::object predict(const py::object& x) {
@@ -272,6 +301,20 @@ class AnyTrainer {
       result.push_back(slot.name + to_string(slot.value->shape()));
     }
     return result;
+  }
+  template <class T>
+  static nn::Batch<T> batch_of(std::string_view function,
+                               const py::object& inputs,
+                               const py::object& labels,
+                               const py::object& targets) {
+    nn::Batch<T> batch{.inputs = numbers_of<T>(inputs, {function, "inputs"}, "the network is")};
+    if (!labels.is_none()) {
+      batch.labels = to_integers(labels.ptr(), {function, "labels"});
+    }
+    if (!targets.is_none()) {
+      batch.targets = numbers_of<T>(targets, {function, "targets"}, "the network is");
+    }
+    return batch;
   }
   template <class T>
   static nn::Loader<T>& loader_in(AnyLoader& loader, std::string_view function) {
@@ -415,6 +458,8 @@ void define_trainer(py::module_& module) {
            py::arg("communicator").none(true))
       .def("step", &AnyTrainer::step, py::arg("inputs"), py::arg("labels"), py::arg("targets"))
       .def("predict", &AnyTrainer::predict, py::arg("x"))
+      .def(
+          "profile", &AnyTrainer::profile, py::arg("inputs"), py::arg("labels"), py::arg("targets"))
       .def("evaluate", &AnyTrainer::evaluate, py::arg("loader"))
       .def(
           "fit",

@@ -27,6 +27,9 @@ __all__ = [
     "EpochResult",
     "Evaluation",
     "FitResult",
+    "PartTime",
+    "StepMemory",
+    "StepProfile",
     "StepResult",
     "Trainer",
     "mpi_communicator",
@@ -90,6 +93,37 @@ class StepResult(NamedTuple):
     traced: bool  #: a program was made for it
 
 
+class PartTime(NamedTuple):
+    """Seconds of a layer in one step."""
+
+    name: str  #: as in the summary; "loss"; its kind where a layer has no name
+    forward: float
+    backward: Optional[float]  #: None of an eager run, whose backward pass is known as a whole
+
+
+class StepMemory(NamedTuple):
+    """Bytes that a step takes. What an eager one takes of its tape is not counted."""
+
+    parameters: int
+    buffers: int
+    gradients: int
+    optimiser: int  #: what it remembers
+    average: int  #: of weights
+    batch: int
+    activations: Optional[int]  #: what the forward pass leaves for the backward pass
+    arena: Optional[int]  #: what a program runs in, these activations among it
+
+
+class StepProfile(NamedTuple):
+    """Where time and memory of a step go."""
+
+    samples: int  #: that were measured; 0: nothing was
+    parts: list[PartTime]  #: in the order in which they first run
+    forward: float
+    backward: float
+    memory: StepMemory
+
+
 class Evaluation(NamedTuple):
     """What a model does on held-out data."""
 
@@ -135,6 +169,17 @@ def _evaluation(found: Optional[dict[str, Any]]) -> Optional[Evaluation]:
 def _epoch(found: dict[str, Any]) -> EpochResult:
     found["validation"] = _evaluation(found["validation"])
     return EpochResult(**found)
+
+
+def _batch(function: str, batch: Any) -> Batch:
+    if isinstance(batch, Batch):
+        return batch
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+        raise TypeError(
+            f"{function}: {type(batch).__name__} is no batch\n"
+            "  fix: nn.Batch(inputs, labels), or (inputs, labels)"
+        )
+    return Batch(batch[0], *split_target(batch[1]))
 
 
 class Trainer:
@@ -215,14 +260,28 @@ class Trainer:
         Arguments:
             batch: what a loader gives, or (inputs, labels or targets).
         """
-        if not isinstance(batch, Batch):
-            if not isinstance(batch, (tuple, list)) or len(batch) != 2:
-                raise TypeError(
-                    f"step: {type(batch).__name__} is no batch\n"
-                    "  fix: nn.Batch(inputs, labels), or (inputs, labels)"
-                )
-            batch = Batch(batch[0], *split_target(batch[1]))
+        batch = _batch("step", batch)
         return StepResult(**self._trainer.step(batch.inputs, batch.labels, batch.targets))
+
+    def profile(self, batch: Batch) -> StepProfile:
+        """Where time and memory of a step on such a batch go, or of a step of its first leaf.
+
+        The step is run a few times, and nothing is trained. Of tiles only memory is known.
+
+        Arguments:
+            batch: what a loader gives, or (inputs, labels or targets).
+
+        >>> net = nn.initialise(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), 1)
+        >>> batch = next(iter(nn.Loader(nn.open_dataset("digits"), batch=64, seed=1)))
+        >>> profile = nn.Trainer(net).profile(batch)
+        >>> [part.name for part in profile.parts], profile.memory.parameters
+        (['1', 'loss'], 2600)
+        """
+        batch = _batch("profile", batch)
+        found = self._trainer.profile(batch.inputs, batch.labels, batch.targets)
+        found["parts"] = [PartTime(*part) for part in found["parts"]]
+        found["memory"] = StepMemory(**found["memory"])
+        return StepProfile(**found)
 
     def predict(self, x: Any) -> Tensor:
         """What the model says in inference, with averaged weights where an average is kept.

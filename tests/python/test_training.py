@@ -212,6 +212,28 @@ def test_a_step_is_value_and_grad_and_the_optimiser():
     assert isinstance(net, nn.Sequential) and same_numbers(net, trainer.model)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_profile_names_layers_and_memory_and_trains_nothing(compiled):
+    trainer, plain = (nn.Trainer(small_net(), compiled=compiled) for _ in range(2))
+    batch = next(iter(digits()))
+    trainer.step(batch)
+    plain.step(batch)
+    profile = trainer.profile(batch)
+    assert profile.samples == 32
+    parts = {part.name: part for part in profile.parts}
+    assert {"0", "1", "head", "loss"} <= set(parts)
+    assert parts["head"].forward > 0
+    assert (parts["head"].backward is not None) == compiled
+    assert profile.backward > 0
+    numbers = sum(slot.size for slot in trainer.model.parameters().values())
+    assert profile.memory.parameters == profile.memory.gradients == 4 * numbers
+    assert profile.memory.optimiser == 8 * numbers
+    assert (profile.memory.arena is not None) == (profile.memory.activations is not None) == compiled
+    assert same_numbers(trainer.model, plain.model)
+    with pytest.raises(TypeError, match="profile: int is no batch"):
+        trainer.profile(3)
+
+
 def test_one_batch_is_learned_by_heart_with_any_loss():
     x, y = next(iter(digits(16, batch=16)))[:2]
     mean = lambda scores, labels: fn.cross_entropy(scores, labels)
