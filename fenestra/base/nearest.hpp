@@ -27,15 +27,26 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The nearest of `names`, or nothing where none is near: at most a third of the letters differ
-/// (two in a short name), or what was typed goes on where a name ends, as in "max_pool2d".
+/// The nearest of `names`, or nothing where none is near: what was typed is how one begins, as
+/// "--augment" is; or at most a third of the letters differ (two in a short name); or it goes on
+/// where a name ends, as in "max_pool2d".
 template <class Names>
 std::string_view nearest_name(std::string_view typed, const Names& names) {
-  constexpr std::size_t kLongest = 64;  // the distance costs the product of the lengths
+  constexpr std::size_t kLongest = 64;   // the distance costs the product of the lengths
+  constexpr std::size_t kBeginning = 4;  // with fewer letters many names begin
   if (typed.size() > kLongest) {
     return {};
   }
   std::string_view best;
+  for (const std::string_view name : names) {
+    if (typed.size() >= kBeginning && name.starts_with(typed) &&
+        (best.empty() || name.size() < best.size())) {
+      best = name;
+    }
+  }
+  if (!best.empty()) {
+    return best;
+  }
   std::size_t best_distance = std::max<std::size_t>(2, typed.size() / 3) + 1;
   for (const std::string_view name : names) {
     const std::size_t distance = edit_distance(typed, name);

@@ -60,6 +60,7 @@ class Errors(ShellTest):
             (["explain", "conv", "x=1", "--kernel"], "there is no option --kernel, did you mean --kernels?"),
             (["explain", "conv", "x=1", "--kernel=3"], "did you mean --kernels?"),
             (["check", "conv", "--case", "3"], "did you mean --cases?"),
+            (["train", "lenet", "--data", "digits", "--augment", "shift=1"], "did you mean --augmentation?"),
             (["--verson"], "did you mean --version?"),
             (["explain", "model", "lenet", "--form", "stop"],
              '--form: "stop" is none of run, step, infer, did you mean step?'),
