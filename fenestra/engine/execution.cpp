@@ -104,7 +104,7 @@ Execution<T>::Execution(std::shared_ptr<const Plan> plan, std::byte* arena, Shar
     channel_seconds_.emplace_back(static_cast<std::size_t>(loop.pieces()) *
                                   (loop.end - loop.first));
   }
-  find_results();
+  find_results(Channels::in_turn);
   find_kept_forms();
 }
 
@@ -168,9 +168,10 @@ void Execution<T>::pack(KeptForm& form) {
 }
 
 template <class T>
-void Execution<T>::find_results() {
+void Execution<T>::find_results(Channels channels) {
   const std::vector<Step>& steps = plan_->steps();
-  results_after_.resize(steps.size());
+  results_after_.assign(steps.size(), {});
+  copied_results_.clear();
   // A step may write over what another one left in an output's memory: the last one completes it.
   std::vector<std::optional<std::size_t>> last(outputs_.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -188,7 +189,9 @@ void Execution<T>::find_results() {
     }
   };
   complete_at_end(plan_->loops());
-  complete_at_end(plan_->channel_loops());
+  if (channels == Channels::in_turn) {
+    complete_at_end(plan_->channel_loops());
+  }
   std::size_t result = 0;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (plan_->graph().outputs()[i].overwrites == kNoNode) {

@@ -96,8 +96,13 @@ class Execution {
     std::vector<Worker> workers;
   };
 
+  /// How the members of a run of channels go: together, a few channels at a time, so that all of
+  /// their results are complete at the end, or each as a step of its own.
+  enum class Channels { in_turn, at_once };
+
   void make_calls();
-  void find_results();
+  /// Which steps complete which results.
+  void find_results(Channels channels);
   void find_kept_forms();
   /// Memory for all forms, or for none of them, and calls that know it.
   void take_kept_forms(bool keeps);

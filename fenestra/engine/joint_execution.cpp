@@ -50,6 +50,7 @@ JointExecution<T>::JointExecution(std::shared_ptr<const Plan> plan,
   executions_.reserve(batches);
   for (std::size_t batch = 0; batch < batches; ++batch) {
     executions_.emplace_back(plan_, arena, SharedArena{batches, batch});
+    executions_.back().find_results(Execution<T>::Channels::at_once);
   }
   find_joined();
 }

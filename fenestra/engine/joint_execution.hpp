@@ -1,8 +1,9 @@
 // JointExecution: one plan on several batches of the same shape, step by step side by side: each
 // gets the bits it gets alone. What an operation does sample by sample it does to the samples of
 // all of them at once, as a single batch, so that its weights are read once; the rest (sums over
-// samples, statistics) is done to one after the other, while what they share is in the cache.
-// Internal: not installed.
+// samples, statistics) is done to one after the other, while what they share is in the cache. The
+// members of a run of channels are steps like others, so that each of their results is complete
+// before the next one is written. Internal: not installed.
 #pragma once
 
 #include <fenestra/engine/execution.hpp>

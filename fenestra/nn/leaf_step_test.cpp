@@ -180,66 +180,131 @@ struct TiedNet {
   }
 };
 
+/// Leaves of `first`'s size side by side, beside one after the other. Says whether a part of the
+/// latter completed several gradients.
+template <class Model>
+bool expect_the_same_side_by_side(Model net, const Batch<float>& all, const Batch<float>& first) {
+  constexpr Index kLeaves = 4;
+  const Index leaf = first.inputs.shape()[0];
+  detail::StepProgram<float> program = program_of(net, first);
+  EXPECT_EQ(program.joint_batches(kLeaves), kLeaves);
+  EXPECT_EQ(program.joint_batches(7), 4);
+  const std::vector<Slot<float>> slots = nn::slots<float>(net);
+  const std::span<const Slot<float>> seen(slots);
+  const detail::GradientLayout layout = detail::gradient_layout(seen);
+  std::vector<Key> keys;
+  for (Index i = 0; i < kLeaves; ++i) {
+    keys.push_back(Key(5).fold(static_cast<std::uint64_t>(i)));
+  }
+  // Every gradient of every leaf in memory of its own, and one that all of them pass.
+  const auto elements = static_cast<std::size_t>(layout.elements);
+  std::vector<Tensor<float>> expected;
+  std::vector<Tensor<float>> found(kLeaves, Tensor<float>(Shape{layout.elements}));
+  std::vector<Tensor<float>> results;
+  Tensor<float> passed(Shape{layout.elements});
+  Tensor<float> each(Shape{layout.elements});
+  std::size_t most_at_once = 0;
+  for (Index i = 0; i < kLeaves; ++i) {
+    const auto cells = static_cast<std::size_t>(first.inputs.size());
+    const Tensor<float> inputs(
+        first.inputs.shape(),
+        all.inputs.values().subspan(static_cast<std::size_t>(i) * cells, cells));
+    const Tensor<Index> labels(Shape{leaf},
+                               all.labels.values().subspan(static_cast<std::size_t>(i * leaf),
+                                                           static_cast<std::size_t>(leaf)));
+    detail::GradientRoom<float> room{.found = [&](std::span<const std::size_t> gradients) {
+      most_at_once = std::max(most_at_once, gradients.size());
+    }};
+    for (const ranks::ElementRange& range : layout.gradients) {
+      room.memory.push_back(each.mutable_data() + range.begin);
+    }
+    const detail::StepFindings<float>& one = program.run(
+        seen, {.inputs = &inputs, .labels = &labels}, keys[static_cast<std::size_t>(i)], room);
+    expected.emplace_back(Shape{layout.elements}, std::span<const float>(each.data(), elements));
+    results.insert(results.end(), one.results.begin(), one.results.end());
+  }
+  std::vector<detail::GradientRoom<float>> rooms(kLeaves);
+  std::vector<std::size_t> announced(kLeaves);
+  for (std::size_t i = 0; i < rooms.size(); ++i) {
+    rooms[i].memory.assign(layout.gradients.size(), passed.mutable_data());
+    rooms[i].found = [&, i](std::span<const std::size_t> gradients) {
+      announced[i] += gradients.size();
+      for (const std::size_t gradient : gradients) {
+        std::copy_n(passed.data(),
+                    layout.sizes[gradient],
+                    found[i].mutable_data() + layout.gradients[gradient].begin);
+      }
+    };
+  }
+  std::vector<Tensor<float>> joint;
+  for (const detail::StepFindings<float>& one :
+       program.run_joint(seen, {.inputs = &all.inputs, .labels = &all.labels}, keys, rooms)) {
+    joint.insert(joint.end(), one.results.begin(), one.results.end());
+  }
+  EXPECT_TRUE(joint == results) << leaf;
+  EXPECT_TRUE(found == expected) << leaf;
+  EXPECT_EQ(announced, std::vector<std::size_t>(kLeaves, layout.gradients.size())) << leaf;
+  return most_at_once > 1;
+}
+
 TEST(Leaves, SideBySideTheyHaveTheBitsOfOneAfterTheOther) {
   // With masks, statistics, and sizes that fill cache lines and that do not.
   for (const Index leaf : {1, 3, 4, 16}) {
-    TestNet<float> net = TestNet<float>::make(1, kManyOutputs);
-    constexpr Index kLeaves = 4;
-    const Batch<float> all = test_batch<float>(kLeaves * leaf, 3);
-    const Batch<float> first = test_batch<float>(leaf, 3);
-    detail::StepProgram<float> program = program_of(net, first);
-    ASSERT_EQ(program.joint_batches(kLeaves), kLeaves);
-    EXPECT_EQ(program.joint_batches(7), 4);
-    const std::vector<Slot<float>> slots = nn::slots<float>(net);
-    const std::span<const Slot<float>> seen(slots);
-    const detail::GradientLayout layout = detail::gradient_layout(seen);
-    std::vector<Key> keys;
-    for (Index i = 0; i < kLeaves; ++i) {
-      keys.push_back(Key(5).fold(static_cast<std::uint64_t>(i)));
+    expect_the_same_side_by_side(TestNet<float>::make(1, kManyOutputs),
+                                 test_batch<float>(4 * leaf, 3),
+                                 test_batch<float>(leaf, 3));
+  }
+}
+
+/// A batch norm on series that no cache holds, which runs for a few channels after another, and
+/// numbers per channel in front of it, whose gradients are computed in the same run.
+struct ChannelNet {
+  Parameter<float> conv;
+  Parameter<float> first;
+  Parameter<float> second;
+  TestNorm<float> norm;
+  Parameter<float> weight;
+  bool ends_with_sums = true;  ///< the run, or with the gradient of a rectifier
+
+  static constexpr Index kCells = 1300;
+  static constexpr Index kOutputs = 32;
+
+  static ChannelNet make(bool ends_with_sums) {
+    return {.conv = {test_normal<float>(Shape{4, 1, 3}, Key(1), 0.5)},
+            .first = {test_normal<float>(Shape{1, 4, 1}, Key(2), 0.5)},
+            .second = {test_normal<float>(Shape{1, 4, 1}, Key(3), 0.5)},
+            .norm = {},
+            .weight = {test_normal<float>(Shape{kOutputs, 4 * kCells}, Key(4), 0.05)},
+            .ends_with_sums = ends_with_sums};
+  }
+  static Batch<float> batch(Index samples) {
+    Batch<float> batch{.inputs = test_normal<float>(Shape{samples, 1, kCells}, Key(5), 1),
+                       .labels = Tensor<Index>(Shape{samples})};
+    for (Index i = 0; i < samples; ++i) {
+      batch.labels.mutable_data()[i] = i % kOutputs;
     }
-    // Every gradient of every leaf in memory of its own, and one that all of them pass.
-    const auto elements = static_cast<std::size_t>(layout.elements);
-    std::vector<Tensor<float>> expected;
-    std::vector<Tensor<float>> found(kLeaves, Tensor<float>(Shape{layout.elements}));
-    std::vector<Tensor<float>> results;
-    Tensor<float> passed(Shape{layout.elements});
-    Tensor<float> each(Shape{layout.elements});
-    for (Index i = 0; i < kLeaves; ++i) {
-      const Index cells = kTestSide * kTestSide;
-      const Tensor<float> inputs(
-          first.inputs.shape(),
-          all.inputs.values().subspan(static_cast<std::size_t>(i * leaf * cells),
-                                      static_cast<std::size_t>(leaf * cells)));
-      const Tensor<Index> labels(Shape{leaf},
-                                 all.labels.values().subspan(static_cast<std::size_t>(i * leaf),
-                                                             static_cast<std::size_t>(leaf)));
-      detail::GradientRoom<float> room{.found = [](std::span<const std::size_t>) {}};
-      for (const ranks::ElementRange& range : layout.gradients) {
-        room.memory.push_back(each.mutable_data() + range.begin);
-      }
-      const detail::StepFindings<float>& one = program.run(
-          seen, {.inputs = &inputs, .labels = &labels}, keys[static_cast<std::size_t>(i)], room);
-      expected.emplace_back(Shape{layout.elements}, std::span<const float>(each.data(), elements));
-      results.insert(results.end(), one.results.begin(), one.results.end());
-    }
-    std::vector<detail::GradientRoom<float>> rooms(kLeaves);
-    for (std::size_t i = 0; i < rooms.size(); ++i) {
-      rooms[i].memory.assign(layout.gradients.size(), passed.mutable_data());
-      rooms[i].found = [&, i](std::span<const std::size_t> gradients) {
-        for (const std::size_t gradient : gradients) {
-          std::copy_n(passed.data(),
-                      layout.sizes[gradient],
-                      found[i].mutable_data() + layout.gradients[gradient].begin);
-        }
-      };
-    }
-    std::vector<Tensor<float>> joint;
-    for (const detail::StepFindings<float>& one :
-         program.run_joint(seen, {.inputs = &all.inputs, .labels = &all.labels}, keys, rooms)) {
-      joint.insert(joint.end(), one.results.begin(), one.results.end());
-    }
-    EXPECT_TRUE(joint == results) << leaf;
-    EXPECT_TRUE(found == expected) << leaf;
+    return batch;
+  }
+  Value<float> operator()(const Value<float>& x, Pass<float>& pass) const {
+    Value<float> h = fenestra::conv(x, conv.value, ConvOptions{.padding = 1});
+    h = relu(ends_with_sums ? Value<float>(add(h, first.value)) : h);
+    h = norm(add(h, second.value), pass);
+    h = relu(ends_with_sums ? h : Value<float>(add(h, first.value)));
+    return linear(reshape(h, Shape{h.shape()[0], -1}), weight.value);
+  }
+};
+
+TEST(Leaves, ChannelsInTurnHaveTheBitsOfOneAfterTheOther) {
+  constexpr Index kLeaf = 32;
+  const Batch<float> all = ChannelNet::batch(4 * kLeaf);
+  const Batch<float> first = ChannelNet::batch(kLeaf);
+  TrainerOptions options = kHard;
+  options.leaf = kLeaf;
+  for (const bool ends_with_sums : {true, false}) {
+    const ChannelNet net = ChannelNet::make(ends_with_sums);
+    EXPECT_EQ(expect_the_same_side_by_side(net, all, first), ends_with_sums);
+    // One rank computes four leaves, two or one.
+    check_equal(net, array_dataset(all.inputs, all.labels), 4 * kLeaf, options, {1, 2, 4});
   }
 }
 
