@@ -3,8 +3,8 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/command_line.hpp>
+#include <fenestra/cli/infer_files.hpp>
 #include <fenestra/cli/network.hpp>
-#include <fenestra/cli/report_colours.hpp>
 #include <fenestra/cli/run_model.hpp>
 #include <fenestra/cli/terminal.hpp>
 #include <fenestra/cli/text.hpp>
@@ -33,139 +33,11 @@ namespace fenestra::cli {
 
 namespace {
 
-// Of the memory, for the program itself and the scratch of its threads; at most a quarter.
-constexpr std::size_t kSetAside = std::size_t{64} << 20;
+// Of the memory, for the program itself (40 MB of code, graphs and kept weights with the U-Net),
+// the scratch of its threads, bands of results and, among processes, MPI; at most half. So much
+// that 1G stays below 10^9 bytes, too, which is what it means to others.
+constexpr std::size_t kSetAside = std::size_t{128} << 20;
 constexpr std::size_t kMemory = std::size_t{1} << 30;  // where nothing is said
-
-/// "3x4096x4096:u8"; f32 where no type is said.
-io::RawFormat parse_raw(std::string_view text) {
-  constexpr std::pair<std::string_view, io::NumberType> kTypes[] = {{"u8", io::NumberType::u8},
-                                                                    {"u16", io::NumberType::u16},
-                                                                    {"i16", io::NumberType::i16},
-                                                                    {"f16", io::NumberType::f16},
-                                                                    {"f32", io::NumberType::f32},
-                                                                    {"f64", io::NumberType::f64}};
-  const std::size_t colon = text.find(':');
-  io::RawFormat raw{.shape = parse_extents(text.substr(0, colon), "--raw")};
-  if (colon == std::string_view::npos) {
-    return raw;
-  }
-  const std::string_view name = text.substr(colon + 1);
-  for (const auto& [known, type] : kTypes) {
-    if (name == known) {
-      raw.type = type;
-      return raw;
-    }
-  }
-  throw UsageError("--raw: \"" + std::string(name) + "\" is none of u8, u16, i16, f16, f32, f64");
-}
-
-/// The picture as the network takes it, (1, channels, spatial...): the axis of samples and that of
-/// a single channel may be missing in the file.
-Shape input_shape(const Shape& file, const Shape& sample, const std::string& name) {
-  const int spatial_rank = sample.rank() - 1;
-  const bool fits = file.rank() == spatial_rank       ? sample[0] == 1
-                    : file.rank() == spatial_rank + 1 ? file[0] == sample[0]
-                    : file.rank() == spatial_rank + 2 ? file[0] == 1 && file[1] == sample[0]
-                                                      : false;
-  if (!fits || file.elements().value_or(0) == 0) {
-    throw Error(ErrorCode::shape_mismatch,
-                name + ": an array " + to_string(file) + "; the model takes " +
-                    sample_words(sample) + "\n  fix: one picture (channels, spatial...) with " +
-                    std::to_string(sample[0]) + (sample[0] == 1 ? " channel" : " channels"));
-  }
-  Shape shape{1, sample[0]};
-  for (int axis = file.rank() - spatial_rank; axis < file.rank(); ++axis) {
-    shape.push_back(file[axis]);
-  }
-  return shape;
-}
-
-/// A box of (1, channels, spatial...) as one of `rank` axes.
-Box without_leading(const Box& box, int rank) {
-  Box result;
-  for (int axis = box.rank() - rank; axis < box.rank(); ++axis) {
-    result.begin.push_back(box.begin[axis]);
-    result.count.push_back(box.count[axis]);
-  }
-  return result;
-}
-
-/// Numbers of the file as the network was trained on them.
-nn::TileSource<float> prepared_source(const io::RegionReader& reader,
-                                      const Shape& shape,
-                                      const nn::Preprocessing& preprocessing) {
-  nn::check_fits(preprocessing, shape[1]);
-  return {shape, [&reader, preprocessing](const Box& box, float* out) {
-            Tensor<float> part =
-                Tensor<float>::uninitialised(without_leading(box, box.rank() - 1).shape());
-            reader.read(without_leading(box, reader.shape().rank()), part.mutable_data());
-            if (reader.has_bytes()) {
-              for (float& number : part.mutable_values()) {
-                number /= 255;
-              }
-            }
-            nn::normalise_into(preprocessing, part, out);
-          }};
-}
-
-/// Results as a file of that format holds them: arrays the numbers, pictures the classes of cells
-/// (their numbers in .pgm, their colours in .ppm) or what was drawn.
-class Drawing {
- public:
-  Drawing(io::RegionFormat format, nn::Task task) : format_(format), task_(task) {}
-
-  bool draws() const {
-    return format_ == io::RegionFormat::pgm || format_ == io::RegionFormat::ppm;
-  }
-  /// Of the file, for an output (1, scores, spatial...).
-  Shape shape(const Shape& output) const {
-    Shape result;
-    if (!(draws() && task_ == nn::Task::segmentation)) {
-      result.push_back(output[1]);
-    } else if (format_ == io::RegionFormat::ppm) {
-      result.push_back(3);
-    }
-    for (int axis = 2; axis < output.rank(); ++axis) {
-      result.push_back(output[axis]);
-    }
-    return result;
-  }
-  void write(io::RegionWriter& writer, const Shape& file, const Box& box, const float* values) {
-    Box part = without_leading(box, file.rank());
-    if (!draws()) {
-      writer.write(part, values);
-      return;
-    }
-    const Box scores_box = without_leading(box, box.rank() - 1);
-    Tensor<float> scores(
-        scores_box.shape(),
-        std::span<const float>(values, static_cast<std::size_t>(*scores_box.shape().elements())));
-    if (task_ != nn::Task::segmentation) {
-      writer.write(part, drawn(scores).data());
-      return;
-    }
-    const Tensor<Index> mask = mask_of(scores);
-    const Index channels = format_ == io::RegionFormat::ppm ? 3 : 1;
-    Tensor<float> levels(Shape{channels, mask.size()});
-    for (Index i = 0; i < mask.size(); ++i) {
-      const Colour colour = colour_of_class(mask[i]);
-      for (Index c = 0; c < channels; ++c) {
-        levels.mutable_data()[c * mask.size() + i] =
-            channels == 1 ? static_cast<float>(std::min<Index>(mask[i], 255)) / 255
-                          : static_cast<float>(colour[static_cast<std::size_t>(c)]) / 255;
-      }
-    }
-    if (channels == 3) {
-      part.set(0, {0, 3});
-    }
-    writer.write(part, levels.data());
-  }
-
- private:
-  io::RegionFormat format_;
-  nn::Task task_;
-};
 
 /// What is to be done: the network, the picture it is given, and where the result goes.
 struct Task {
@@ -179,23 +51,6 @@ struct Task {
   nn::TileSource<float> source() const {
     return prepared_source(reader, input, network.info.preprocessing);
   }
-};
-
-/// The output's file.
-class Result {
- public:
-  Result(const Task& task, const Shape& output)
-      : drawing_(task.format, task.network.task),
-        file_(drawing_.shape(output)),
-        writer_(task.options.output, task.format, file_) {}
-
-  void write(const Box& box, const float* values) { drawing_.write(writer_, file_, box, values); }
-  void commit() { writer_.commit(); }
-
- private:
-  Drawing drawing_;
-  Shape file_;
-  io::RegionWriter writer_;
 };
 
 std::string sizes_text(const Shape& input, const Shape& output) {
@@ -228,8 +83,8 @@ RankFigures figures_of_all(ranks::Communicator& communicator, const RankFigures&
   return all;
 }
 
-/// Tiles of several processes, which the first one writes: after each of its own it takes one from
-/// every other, so that nobody waits for long, and nobody keeps more than one.
+/// Tiles of several processes, which the first one writes, band by band: after each of its own it
+/// takes one from every other, so that nobody waits for long, and nobody keeps more than one.
 class TileGathering {
  public:
   TileGathering(ranks::CommunicatorPtr communicator, nn::TileSink<float> sink)
@@ -240,14 +95,16 @@ class TileGathering {
   }
 
   void write(const Box& box, const float* values) {
-    if (communicator_->rank() == 0) {
-      sink_.write(box, values);
-      receive();
-    } else {
-      send(box);
-      const ranks::Outgoing send[] = {{0, std::as_bytes(std::span(values, cells(box)))}};
-      communicator_->exchange(send, {});
-    }
+    for_each_band(box, values, [&](const Box& band, const float* numbers) {
+      if (communicator_->rank() == 0) {
+        sink_.write(band, numbers);
+        receive();
+      } else {
+        send(band);
+        const ranks::Outgoing send[] = {{0, std::as_bytes(std::span(numbers, cells(band)))}};
+        communicator_->exchange(send, {});
+      }
+    });
   }
   /// After the last one.
   void finish() {
@@ -270,7 +127,7 @@ class TileGathering {
     const ranks::Outgoing send[] = {{0, std::as_bytes(std::span(&box, 1))}};
     communicator_->exchange(send, {});
   }
-  /// One tile from every rank that has more. One without axes is none.
+  /// One band from every rank that has more. One without axes is none.
   void receive() {
     for (int rank = 1; rank < communicator_->size(); ++rank) {
       if (!goes_on_[static_cast<std::size_t>(rank)]) {
@@ -322,7 +179,7 @@ ExitCode infer_in_tiles(const Task& task, const ranks::CommunicatorPtr& communic
   const int ranks = communicator ? communicator->size() : 1;
   const std::size_t memory = options.memory.value_or(kMemory);
   nn::TileOptions how{
-      .memory = memory - std::min(kSetAside, memory / 4), .first = rank, .stride = ranks};
+      .memory = memory - std::min(kSetAside, memory / 2), .first = rank, .stride = ranks};
   if (options.tile != "auto") {
     how.tile = parse_extents(options.tile, "--tile");
   }
@@ -337,9 +194,9 @@ ExitCode infer_in_tiles(const Task& task, const ranks::CommunicatorPtr& communic
     };
   }
   nn::TiledNetwork<float> tiled(task.traced(), how);
-  std::optional<Result> result;
+  std::optional<ResultFile> result;
   if (rank == 0) {
-    result.emplace(task, tiled.output());
+    result.emplace(options.output, task.format, task.network.task, tiled.output());
   }
   nn::TileSink<float> sink{.begin = {}, .write = [&](const Box& box, const float* values) {
                              result->write(box, values);
@@ -469,7 +326,7 @@ ExitCode infer_in_slabs(const Task& task) {
     figures_of_all(*communicator, mine);
     return fine;
   }
-  Result result(task, report.output);
+  ResultFile result(options.output, task.format, task.network.task, report.output);
   result.write(report.own, rows.data());
   for (int rank = 1; rank < communicator->size(); ++rank) {
     rows = Tensor<float>::uninitialised(slabs.own(rank).shape());

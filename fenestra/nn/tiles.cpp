@@ -1,4 +1,5 @@
 // Tiles: their size, their programs, and the loop over them; see tiles.hpp.
+#include <fenestra/base/memory.hpp>
 #include <fenestra/base/text.hpp>
 #include <fenestra/engine/program.hpp>
 #include <fenestra/graph/plan.hpp>
@@ -90,6 +91,16 @@ struct TiledNetwork<T>::State {
     const CompileOptions compile{
         .numerics = Numerics::strict, .fold = false, .batch_tiling = std::nullopt};
     return programs[key] = std::make_shared<const Program<T>>(of, compile);
+  }
+  /// What a tile takes beside other programs that are kept, each with weights as its kernels read
+  /// them; forgets those where that is too much.
+  void keep_what_fits(std::size_t bytes, const std::shared_ptr<const Program<T>>& at_hand) {
+    for (const auto& [key, program] : programs) {
+      bytes += program == at_hand ? 0 : program->plan().constant_bytes();
+    }
+    if (bytes > options.memory) {
+      std::erase_if(programs, [&](const auto& entry) { return entry.second != at_hand; });
+    }
   }
   std::size_t bytes(const detail::GraphTile& part, const Program<T>& of) const {
     const auto cells =
@@ -259,7 +270,10 @@ TileReport TiledNetwork<T>::run(const TileSource<T>& source, const TileSink<T>& 
       context.reset();  // before the next one takes its memory
       x = Tensor<T>();
       results[0] = Tensor<T>();
+      s.keep_what_fits(bytes, needed);
       program = std::move(needed);
+      // Tensors of other sizes, which nobody asks for any more.
+      release_memory();
       context.emplace(*program);
       x = Tensor<T>::uninitialised(part.input.shape());
       results[0] = Tensor<T>::uninitialised(part.output.shape());

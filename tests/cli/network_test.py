@@ -24,6 +24,9 @@ from terminal import run_in_terminal, screen_lines
 from tool import BAD_INPUT, FINE, INTERRUPTED, TOOL, USAGE, ToolTest, wait_until_it_listens
 
 # A small network that learns enough in a moment.
+# What watches memory takes some itself.
+with open(TOOL, "rb") as tool:
+    SANITIZED = b"__asan_init" in (content := tool.read()) or b"__tsan_init" in content
 QUICK = ["lenet", "--data", "digits", "--width", "0.5", "--threads", "1"]
 
 
@@ -515,6 +518,7 @@ class Training(NetworkTest):
         self.assertEqual(load_npy(self.path("mask.npy"))[0], (1, 64, 64))
         self.assertIn("mean_iou", self.read_json("eval", model, "--data", "shapes", "--count",
                                                  "8"))
+        self.check_masks_by_parts(model)
         out, _ = self.run_tool("train", "autoencoder", "--data", "digits", "--width", "0.5", "--epochs",
                                "1", "--output", "codes")
         self.assertRegex(out, r"\n1 epoch, batches of 32")
@@ -524,6 +528,25 @@ class Training(NetworkTest):
         shape, again = load_npy(self.path("again.npy"))
         self.assertEqual(shape, (1, 1, 28, 28))
         self.assertTrue(0 <= min(again) and max(again) <= 1)
+
+    def check_masks_by_parts(self, model):
+        """Masks of large parts are drawn band by band, with the bytes of small ones and in the memory that was
+        given."""
+        side = 1000
+        with open(self.path("large.pgm"), "wb") as file:
+            file.write(b"P5\n%d %d\n255\n" % (side, side) + random.Random(4).randbytes(side * side))
+        masks = {}
+        for ending in ["pgm", "ppm"]:
+            for options in [["--tile", f"{side}x{side}"], ["--tile", "250x200"], ["--memory", "96M"]]:
+                facts = self.read_json("infer", model, self.path("large.pgm"), *options, "--output",
+                                       self.path("mask." + ending), "--force")
+                with open(self.path("mask." + ending), "rb") as file:
+                    masks.setdefault(ending, []).append(file.read())
+            self.assertGreater(facts["tiles"], 1)
+            if not SANITIZED:
+                self.assertLess(facts["peak_memory"], 96 << 20)
+            self.assertEqual(masks[ending], [masks[ending][0]] * 3)
+        self.assertGreater(len(set(masks["pgm"][0])), 1)
 
 
 class Ready(NetworkTest):

@@ -29,8 +29,8 @@ FENESTRA_API void check_fits(const Preprocessing& preprocessing, Index channels)
 template <class T>
 FENESTRA_API Tensor<T> preprocess(const Preprocessing& preprocessing, const Tensor<float>& sample);
 
-/// Only the normalisation: as many numbers as the sample has, from `out` on. `check_fits` has
-/// passed.
+/// Only the normalisation: as many numbers as the sample has, from `out` on, which may be where
+/// they are. `check_fits` has passed.
 template <class T>
 FENESTRA_API void normalise_into(const Preprocessing& preprocessing,
                                  const Tensor<float>& sample,
