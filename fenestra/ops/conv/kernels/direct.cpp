@@ -191,7 +191,7 @@ class Correlation {
     const Index target_stride = transposed_ ? taps : g_.group_in() * taps;
     const Index source_stride = transposed_ ? g_.group_in() * taps : taps;
     const Index row_taps = outer_taps_ * axes_.row.kernel;
-    const Index tiles = ceil_of(target_.channels, kTileChannels);
+    const Index tiles = ceil_of(target_.channels, loops_.tile_channels);
     for (Index p = 0; p < columns_.phases; ++p) {
       T* out = const_cast<T*>(phase_[p].weights);
       const Index* tap = taps_ + (phase_[p].offset - offsets_);
@@ -226,7 +226,7 @@ class Correlation {
       list.cut(arena, planes());
       strip = arena.take<T>(planes() * strip_rows(band_rows_) * pitch());
       row_buffer = arena.take<T>(
-          columns_.phases > 1 ? columns_.phases * kTileChannels * phase_[0].width : 0);
+          columns_.phases > 1 ? columns_.phases * loops_.tile_channels * phase_[0].width : 0);
       places = arena.take<TapPlace>(planes() * axes_.row.kernel * axes_.column.kernel);
       phase = arena.take<ColumnPhase<T>>(columns_.phases);
     });

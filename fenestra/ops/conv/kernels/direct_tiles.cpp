@@ -23,15 +23,20 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace vectors = fenestra::kernels::HWY_NAMESPACE;
 
-// Accumulators: 16 registers hold 12 beside 3 vectors of the strip and a weight, 32 hold 24.
+// Accumulators: 16 registers hold 12 beside 3 vectors of the strip and a weight, 32 hold 24. Each
+// vector of the strip is loaded across the border of two cache lines mostly, at twice the price,
+// so as many channels as leave room for two of them share it.
 #if HWY_TARGET == HWY_AVX3
 constexpr int kAccumulators = 24;
+constexpr int kMostChannels = 6;
+constexpr int kMaxRows = 8;
 #else
 constexpr int kAccumulators = 12;
+constexpr int kMostChannels = HWY_TARGET == HWY_AVX2 ? 6 : 4;
+constexpr int kMaxRows = 4;
 #endif
 // Four vectors of a row, then rows: more vectors save no loads worth their code.
 constexpr int kMaxVectors = 4;
-constexpr int kMaxRows = 4;
 
 constexpr int max_vectors(int channels) { return std::min(kMaxVectors, kAccumulators / channels); }
 /// Rows of a tile that fill the registers: a chain of multiply-adds takes 4 cycles a link, and two
@@ -227,6 +232,9 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
       FENESTRA_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         x[v] = hn::LoadU(d, from + r * shift + v * kLanes);
+        if constexpr (kChannels > 1) {
+          vectors::in_register(x[v]);
+        }
       }
       FENESTRA_UNROLL
       for (int c = 0; c < kChannels; ++c) {
@@ -289,7 +297,9 @@ const TileKind<T>& tile_kind(Index channels, Index vectors) {
     case 1: return pick_tile<T, 1>(vectors, std::make_integer_sequence<int, max_vectors(1)>());
     case 2: return pick_tile<T, 2>(vectors, std::make_integer_sequence<int, max_vectors(2)>());
     case 3: return pick_tile<T, 3>(vectors, std::make_integer_sequence<int, max_vectors(3)>());
-    default: return pick_tile<T, 4>(vectors, std::make_integer_sequence<int, max_vectors(4)>());
+    case 4: return pick_tile<T, 4>(vectors, std::make_integer_sequence<int, max_vectors(4)>());
+    case 5: return pick_tile<T, 5>(vectors, std::make_integer_sequence<int, max_vectors(5)>());
+    default: return pick_tile<T, 6>(vectors, std::make_integer_sequence<int, max_vectors(6)>());
   }
 }
 
@@ -323,7 +333,7 @@ template <class T>
 void join_phases(const BandJob<T>& b, Index channel, T* HWY_RESTRICT out) {
   const Index pitch = b.phase[0].width;
   const T* HWY_RESTRICT first = b.row_buffer + channel * pitch;
-  const Index step = kTileChannels * pitch;
+  const Index step = kMostChannels * pitch;
   if (b.phases == 2) {
     const T* HWY_RESTRICT second = first + step;
     const Index pairs = b.phase[1].width;
@@ -390,7 +400,7 @@ TapPlace* list_taps(const BandJob<T>& b,
 
 template <class T>
 void run_band(const BandJob<T>& b) {
-  const Index tiles = (b.channels + kTileChannels - 1) / kTileChannels;
+  const Index tiles = (b.channels + kMostChannels - 1) / kMostChannels;
   const bool direct = b.phases == 1;
   for (Index row = 0; row < b.rows;) {
     // Phases are joined row by row, and rows of an input gradient alternate between row taps.
@@ -419,7 +429,7 @@ void run_band(const BandJob<T>& b) {
                               b.strip,
                               b.source_shift * b.pitch,
                               b.bias != nullptr ? b.bias + c0 : nullptr,
-                              direct ? out : b.row_buffer + p * kTileChannels * b.phase[0].width,
+                              direct ? out : b.row_buffer + p * kMostChannels * b.phase[0].width,
                               direct ? b.channel_stride : b.phase[0].width,
                               b.row_stride};
         run_columns(tile, channels, rows);
@@ -462,7 +472,8 @@ void dot_tile(const DotJob<T>& j, const T* strip, Index tap, Index channel, T* s
       }
       FENESTRA_UNROLL
       for (int k = 0; k < kTaps; ++k) {
-        const V right = hn::LoadU(d, x[k] + shift + i);
+        V right = hn::LoadU(d, x[k] + shift + i);
+        vectors::in_register(right);
         FENESTRA_UNROLL
         for (int c = 0; c < kChannels; ++c) {
           acc[c][k] = hn::MulAdd(left[c], right, acc[c][k]);
@@ -531,7 +542,7 @@ void sum_lanes(const T* sums, Index count, T* out) {
 
 template <class T>
 constexpr DirectLoops<T> kLoops{
-    lanes_of<T>(), &fill_strip<T>, &run_band<T>, &add_dots<T>, &sum_lanes<T>};
+    lanes_of<T>(), kMostChannels, &fill_strip<T>, &run_band<T>, &add_dots<T>, &sum_lanes<T>};
 
 const DirectLoops<float>* loops_f32() { return &kLoops<float>; }
 const DirectLoops<double>* loops_f64() { return &kLoops<double>; }

@@ -83,7 +83,7 @@ struct BandJob {
   Index channel_stride = 0;
   Index row_stride = 0;
   TapPlace* places = nullptr;  ///< room for the taps of all planes, row taps and phases
-  T* row_buffer = nullptr;     ///< phases x kTileChannels x (width of phase 0), with several phases
+  T* row_buffer = nullptr;     ///< phases x tile_channels x (width of phase 0), with several phases
 };
 
 /// sums[tap tile][channel][tap in the tile] += dot products along the rows of a band.
@@ -109,6 +109,7 @@ struct DotJob {
 template <class T>
 struct DirectLoops {
   Index lanes = 0;
+  Index tile_channels = 0;  ///< that share the loads of a tile of run_band
   void (*fill_strip)(const StripJob<T>&) = nullptr;
   void (*run_band)(const BandJob<T>&) = nullptr;
   void (*add_dots)(const DotJob<T>&) = nullptr;
