@@ -130,7 +130,9 @@ inline std::string box_conv(
       break;
   }
   const bool is_first = layout == Layout::channels_first;
-  const std::string batch = std::to_string(random.between(1, 2));
+  // Now and then enough samples to fill vectors.
+  const Index samples = random.chance(16) ? random.between(3, 18) : random.between(1, 2);
+  const std::string batch = std::to_string(samples);
   // The windows of a transposed convolution are its input.
   std::string spatial = window.spatial();
   if (transposed) {

@@ -84,8 +84,12 @@ constexpr V conv_input_grad(const V& y_bar, const V& w, const ConvGeometry& g);
 template <AnyValue V>
 constexpr V conv_weight_grad(const V& x, const V& y_bar, const ConvGeometry& g);
 
-/// How a convolution in a direction treats samples.
-std::optional<Split> conv_split(ConvDirection direction, const ConvGeometry& g, std::size_t inputs);
+/// How a convolution in a direction treats samples; null where it sums over them. Kernels pack the
+/// weights in every call: a piece has twice as many cells of activations as of weights, and enough
+/// cells to fill their tiles, or enough samples to fill vectors.
+FENESTRA_API std::optional<Split> conv_split(ConvDirection direction,
+                                             const ConvGeometry& g,
+                                             std::size_t inputs);
 
 struct ConvPrimitive : PrimitiveBase<ConvPrimitive> {
   static constexpr std::string_view name = "conv";
@@ -263,24 +267,6 @@ class FENESTRA_API PreparedConv final : public TensorKernel<T> {
 };
 extern template class PreparedConv<float>;
 extern template class PreparedConv<double>;
-
-/// Not where it sums over them. Kernels pack the weights in every call: a piece has twice as many
-/// cells of activations as of weights, and enough cells to fill their tiles.
-inline std::optional<Split> conv_split(ConvDirection direction,
-                                       const ConvGeometry& g,
-                                       std::size_t inputs) {
-  if (!g.batched || direction == ConvDirection::weight_grad) {
-    return std::nullopt;
-  }
-  constexpr Index kLeastCells = 256;
-  const Index cells = sample_elements(g.x_shape()) + sample_elements(g.y_shape());
-  const Index spatial = std::min(g.windows.in_cells(), g.windows.out_cells());
-  Split split{std::vector<bool>(inputs, false)};
-  split.in[0] = true;
-  split.least = 1 + std::max(2 * g.w_shape().elements().value_or(0) / std::max<Index>(cells, 1),
-                             (kLeastCells - 1) / std::max<Index>(spatial, 1));
-  return split;
-}
 
 namespace detail {
 

@@ -17,6 +17,8 @@ set(operator_sources
     kernels/outer_tiles.cpp
     kernels/planes.cpp
     kernels/planes_tiles.cpp
+    kernels/samples.cpp
+    kernels/samples_tiles.cpp
     kernels/winograd.cpp
     kernels/winograd_tiles.cpp
     kernels/winograd_weights.cpp
@@ -32,6 +34,7 @@ set(operator_tests
     kernels/outer_test.cpp
     kernels/packed_test.cpp
     kernels/planes_test.cpp
+    kernels/samples_test.cpp
     kernels/winograd_test.cpp
     kernels/winograd_law_test.cpp)
 if(TARGET DNNL::dnnl)

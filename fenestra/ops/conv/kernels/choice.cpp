@@ -2,6 +2,7 @@
 #include <fenestra/kernels/isa.hpp>
 #include <fenestra/ops/conv/candidates.hpp>
 #include <fenestra/ops/conv/conv.hpp>
+#include <fenestra/ops/conv/kernels/samples.hpp>
 #include <fenestra/ops/elementwise/kernels/loops.hpp>
 
 #include <algorithm>
@@ -103,6 +104,29 @@ void ConvFinish<T>::run(T* first, Index count) const {
   if (epilogue_.activation) {
     loops.unary(*epilogue_.activation, first, first, count);
   }
+}
+
+std::optional<Split> conv_split(ConvDirection direction,
+                                const ConvGeometry& g,
+                                std::size_t inputs) {
+  if (!g.batched || direction == ConvDirection::weight_grad) {
+    return std::nullopt;
+  }
+  constexpr Index kLeastCells = 256;
+  const Index cells = sample_elements(g.x_shape()) + sample_elements(g.y_shape());
+  const Index spatial = std::min(g.windows.in_cells(), g.windows.out_cells());
+  Split split{std::vector<bool>(inputs, false)};
+  split.in[0] = true;
+  split.least = 1 + std::max(2 * g.w_shape().elements().value_or(0) / std::max<Index>(cells, 1),
+                             (kLeastCells - 1) / std::max<Index>(spatial, 1));
+  // In f64, whose vectors hold half as many, pieces of two vectors do no harm.
+  const Index together = g.batch > 0 && refuse_sparse(g) == nullptr
+                             ? detail::samples_at_once<float>(for_kernels(direction, g))
+                             : 0;
+  if (g.batch >= together) {
+    split.least = std::max(split.least, together);
+  }
+  return split;
 }
 
 template class ConvFinish<float>;

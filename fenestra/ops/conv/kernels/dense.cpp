@@ -13,6 +13,7 @@
 #include <fenestra/ops/conv/kernels/dense_axes.hpp>
 #include <fenestra/ops/conv/kernels/dense_tiles.hpp>
 #include <fenestra/ops/conv/kernels/direct_tiles.hpp>
+#include <fenestra/ops/conv/kernels/samples.hpp>
 
 #include <hwy/cache_control.h>
 
@@ -596,7 +597,11 @@ void pack_conv_dense(const ConvProblem& problem, const ConvArguments<T>& argumen
 
 template <class T>
 void run_conv_dense(const ConvProblem& problem, const ConvArguments<T>& arguments) {
-  Dense<T>(problem, arguments).run();
+  const Index done = run_samples(problem, arguments, BiasPlace::behind_products);
+  if (done < problem.geometry.batch) {
+    const RestOfSamples<T> rest(problem, arguments, done);
+    Dense<T>(rest.problem, rest.arguments).run();
+  }
 }
 
 #define FENESTRA_INSTANTIATE_CONV_DENSE(T)                                    \

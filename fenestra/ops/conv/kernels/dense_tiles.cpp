@@ -237,7 +237,7 @@ void store_run(const DenseRun<T>& run) {
       if (c >= run.channels) {
         return;
       }
-      const T bias = run.bias != nullptr ? run.bias[c] : T(0);
+      const T bias = run.bias != nullptr ? run.bias[c] + T(0) : T(0);
       vectors::store_part(d,
                           hn::Add(sums, hn::Set(d, bias)),
                           run.out + c * run.channel_stride + cell,

@@ -15,6 +15,7 @@
 #include <fenestra/ops/conv/kernels/direct_tiles.hpp>
 #include <fenestra/ops/conv/kernels/direct_weights.hpp>
 #include <fenestra/ops/conv/kernels/gemm_blocked.hpp>
+#include <fenestra/ops/conv/kernels/samples.hpp>
 #include <fenestra/ops/conv/kernels/target_axis.hpp>
 
 #include <algorithm>
@@ -429,7 +430,11 @@ void run_conv_direct(const ConvProblem& problem, const ConvArguments<T>& argumen
   } else if (problem.direction == ConvDirection::weight_grad) {
     WeightGrad<T>(problem, arguments).run();
   } else {
-    Correlation<T>(problem, arguments).run();
+    const Index done = run_samples(problem, arguments, BiasPlace::before_products);
+    if (done < problem.geometry.batch) {
+      const RestOfSamples<T> rest(problem, arguments, done);
+      Correlation<T>(rest.problem, rest.arguments).run();
+    }
   }
 }
 

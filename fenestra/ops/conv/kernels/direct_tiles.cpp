@@ -255,10 +255,11 @@ void run_tile(const TileJob<T>& t, Index column, Index columns) {
       T* out = t.out + c * t.channel_stride + r * t.row_stride + column;
       FENESTRA_UNROLL
       for (int v = 0; v + 1 < kVectors; ++v) {
-        hn::StoreU(acc[c][r][v], d, out + v * kLanes);
+        hn::StoreU(hn::Add(acc[c][r][v], hn::Zero(d)), d, out + v * kLanes);
       }
       constexpr Index kLast = (kVectors - 1) * kLanes;
-      vectors::store_part(d, acc[c][r][kVectors - 1], out + kLast, columns - kLast);
+      const V last = hn::Add(acc[c][r][kVectors - 1], hn::Zero(d));
+      vectors::store_part(d, last, out + kLast, columns - kLast);
     }
   }
 }
