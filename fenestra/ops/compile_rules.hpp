@@ -4,11 +4,15 @@
 //   #include <fenestra/ops/compile_rules.hpp>
 //   FENESTRA_COMPILE_RULES(MyPrimitive)   // in namespace fenestra
 //
+// The source also includes what declares the primitive and defines its rules; of other operators
+// this header brings the declarations, which is all that rules need of them.
+//
 // Specialisations, not instantiations: the rules of one primitive call others, and those are
 // compiled where they are at home.
 #pragma once
 
-#include <fenestra/ops/rules.hpp>
+#include <fenestra/engine/rules.hpp>
+#include <fenestra/ops/calls.hpp>
 
 #define FENESTRA_COMPILE_RULES_FOR(P, T)                                                 \
   template <>                                                                            \

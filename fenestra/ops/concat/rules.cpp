@@ -1,5 +1,6 @@
 // Concatenation: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/concat/concat.hpp>
 
 namespace fenestra {
 

@@ -1,5 +1,6 @@
 // Convolution: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/conv/rules.hpp>
 
 namespace fenestra {
 

@@ -1,5 +1,6 @@
 // Running sums: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/cumsum/rules.hpp>
 
 namespace fenestra {
 

@@ -2,6 +2,7 @@
 #include <fenestra/ops/compile_rules.hpp>
 #include <fenestra/ops/elementwise/kernels/ranges.hpp>
 #include <fenestra/ops/elementwise/kernels/sums.hpp>
+#include <fenestra/ops/elementwise/rules.hpp>
 
 namespace fenestra {
 

@@ -2,6 +2,7 @@
 #include <fenestra/engine/batch.hpp>
 #include <fenestra/engine/operation.hpp>
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/gather/gather.hpp>
 
 namespace fenestra {
 

@@ -1,5 +1,6 @@
 // The losses' rules, compiled; and labels of values and of graphs.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/loss/rules.hpp>
 
 namespace fenestra {
 

@@ -1,5 +1,6 @@
 // Max unpooling's rules, compiled; and the last writers of values' and graphs' indices.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/max_unpool/max_unpool.hpp>
 #include <fenestra/ops/require.hpp>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // Normalisation: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
 #include <fenestra/ops/normalise/kernels/channels.hpp>
+#include <fenestra/ops/normalise/normalise.hpp>
 
 namespace fenestra {
 

@@ -1,5 +1,6 @@
 // Padding: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/pad/pad.hpp>
 
 namespace fenestra {
 

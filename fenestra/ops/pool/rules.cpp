@@ -1,6 +1,7 @@
 // The pools' rules, compiled; and the winners of values and of graphs as indices that people and
 // max_unpool read.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/pool/rules.hpp>
 
 #include <algorithm>
 

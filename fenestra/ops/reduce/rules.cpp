@@ -1,5 +1,6 @@
 // The reductions: rules, compiled for float and double; and cells of every kind.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/reduce/rules.hpp>
 
 namespace fenestra {
 

@@ -1,5 +1,6 @@
 // Resizing: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/resize/resize.hpp>
 
 namespace fenestra {
 

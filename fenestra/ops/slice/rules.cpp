@@ -1,5 +1,6 @@
 // Slicing: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/slice/slice.hpp>
 
 namespace fenestra {
 

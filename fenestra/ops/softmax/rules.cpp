@@ -1,5 +1,6 @@
 // Softmax: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/softmax/softmax.hpp>
 
 namespace fenestra {
 

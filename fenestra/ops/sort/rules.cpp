@@ -1,5 +1,6 @@
 // Sorting: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/sort/rules.hpp>
 
 namespace fenestra {
 

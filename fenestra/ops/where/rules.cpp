@@ -1,5 +1,6 @@
 // where: rules, compiled for float and double.
 #include <fenestra/ops/compile_rules.hpp>
+#include <fenestra/ops/where/rules.hpp>
 
 namespace fenestra {
 
