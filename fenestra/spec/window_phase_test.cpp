@@ -1,9 +1,9 @@
 // Stride phases, and how many windows and cells go with each other, against plain loops over
-// (window, tap), exhaustively on one axis: inputs from 1 to 7, kernels from 1 to 4, strides from 1
-// to 6, dilations from 1 to 6, paddings from 0 to 4, both rules of extents and the transposed one.
+// (window, tap), exhaustively on the axes of window_axes_test.hpp.
 //
 // The loops look at the cells of windows only; they divide by no stride.
 #include <fenestra/spec/window.hpp>
+#include <fenestra/spec/window_axes_test.hpp>
 
 #include <gtest/gtest.h>
 
@@ -31,55 +31,6 @@ static_assert(detail::least_solution(kHuge - 2, kHuge - 1, kHuge) ==
               detail::least_solution(kHuge - 2, 2 * kHuge - 1, kHuge));
 static_assert(detail::common_divisor(kHuge - 1, kHuge).divisor == 1);
 static_assert(detail::least_solution(4, 3, 6) == -1 && detail::least_solution(4, 2, 6) == 2);
-
-std::string describe(const WindowAxis& a) {
-  return "i=" + std::to_string(a.in) + " k=" + std::to_string(a.kernel) +
-         " s=" + std::to_string(a.stride) + " d=" + std::to_string(a.dilation) +
-         " pl=" + std::to_string(a.pad_low) + " pr=" + std::to_string(a.pad_high) +
-         " o=" + std::to_string(a.out);
-}
-
-template <class F>
-void for_each_axis(const F& f) {
-  for (Index in = 1; in <= 7; ++in) {
-    for (Index kernel = 1; kernel <= 4; ++kernel) {
-      for (Index stride = 1; stride <= 6; ++stride) {
-        for (Index dilation = 1; dilation <= 6; ++dilation) {
-          for (Index low = 0; low <= 4; ++low) {
-            for (Index high = 0; high <= 4; high += 2) {
-              const AxisRequest r{.in = in,
-                                  .kernel = kernel,
-                                  .stride = stride,
-                                  .dilation = dilation,
-                                  .pad_low = low,
-                                  .pad_high = high};
-              for (const auto& resolved :
-                   {resolve_sliding(r, 0, ExtentRule::floor),
-                    resolve_sliding(r, 0, ExtentRule::ceil),
-                    resolve_transposed(r, 0, 0, {}),
-                    resolve_transposed(r, 0, std::max(stride, dilation) - 1, {})}) {
-                if (!resolved.fault) {
-                  f(resolved.axis);
-                }
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-std::vector<Index> listed(const Progression& p) {
-  std::vector<Index> values;
-  for (Index i = 0; i < p.count; ++i) {
-    values.push_back(p.first + i * p.step);
-  }
-  return values;
-}
-std::vector<Index> listed(const IndexRange& range) {
-  return listed(Progression{range.begin, 1, range.count()});
-}
 
 /// The phase of a cell as the loops know it: how far it is behind the start of the last window that
 /// begins at or before it, were there windows on both sides without end.
@@ -123,6 +74,7 @@ std::string phase_difference(const WindowAxis& a) {
     }
   }
   std::vector<Index> phases_of_taps;
+  Index most_taps = 0;
   for (Index phase = 0; phase < a.stride; ++phase) {
     std::vector<Index> cells, taps;
     for (Index cell = 0; cell < a.in; ++cell) {
@@ -138,6 +90,7 @@ std::string phase_difference(const WindowAxis& a) {
     if (!taps.empty()) {
       phases_of_taps.push_back(taps.front());
     }
+    most_taps = std::max(most_taps, static_cast<Index>(taps.size()));
     if (listed(a.phase_cells(phase)) != cells || listed(a.phase_taps(phase)) != taps) {
       return "cells and taps of a phase";
     }
@@ -149,7 +102,7 @@ std::string phase_difference(const WindowAxis& a) {
   if (listed(IndexRange{0, a.tap_phases()}) != phases_of_taps) {
     return "phases of the first taps";
   }
-  return "";
+  return most_taps == a.most_phase_taps() ? "" : "most taps of a phase";
 }
 
 std::string window_difference(const WindowAxis& a) {
@@ -214,12 +167,28 @@ std::string window_difference(const WindowAxis& a) {
   return "";
 }
 
+/// The windows, with those before the first and behind the last, that look at a cell of the steps
+/// through some tap; the cells need not exist.
+IndexRange windows_without_end(const WindowAxis& a, Index begin, Index end) {
+  IndexRange windows;
+  for (Index o = begin - a.span(); o < end; ++o) {
+    for (Index tap = 0; tap < a.kernel; ++tap) {
+      const Index cell = a.window(o).cell(tap);
+      if (cell >= a.cell_at(begin, 0) && cell < a.cell_at(end, 0)) {
+        windows = hull(windows, {o, o + 1});
+      }
+    }
+  }
+  return windows;
+}
+
 std::string step_difference(const WindowAxis& a) {
   const IndexRange steps = a.steps();
   if (a.cell_step(0) != steps.begin || a.cell_step(a.in - 1) != steps.end - 1) {
     return "steps";
   }
   std::vector<Index> inner;
+  std::vector<Index> whole_steps;
   for (Index begin = steps.begin - 1; begin <= steps.end; ++begin) {
     for (Index end = begin; end <= steps.end + 1; ++end) {
       std::vector<Index> cells;
@@ -231,18 +200,28 @@ std::string step_difference(const WindowAxis& a) {
       if (listed(a.step_cells({begin, end})) != cells) {
         return "step_cells";
       }
+      if (end > begin && a.windows_of_steps({begin, end}) != windows_without_end(a, begin, end)) {
+        return "windows_of_steps";
+      }
     }
-    bool whole = true;
+    bool seen = true;
     for (Index tap = 0; tap < a.kernel; ++tap) {
       const Index o = begin - a.tap_step(tap);
-      whole = whole && o >= 0 && o < a.out;
+      seen = seen && o >= 0 && o < a.out;
     }
+    bool whole = true;
     for (Index phase = 0; phase < a.stride; ++phase) {
       whole = whole && a.is_real(a.cell_at(begin, phase));
     }
     if (whole) {
+      whole_steps.push_back(begin);
+    }
+    if (whole && seen) {
       inner.push_back(begin);
     }
+  }
+  if (listed(a.whole_steps()) != whole_steps) {
+    return "whole_steps";
   }
   return listed(a.inner_steps()) == inner ? "" : "inner_steps";
 }
@@ -266,6 +245,13 @@ std::string count_difference(const WindowAxis& a) {
   }
   if (a.windows_within(a.span() - 1) >= 1) {
     return "a window in less than its span";
+  }
+  Index shared = 0;
+  for (Index cell = a.window(0).first; cell <= a.window(0).cell(a.kernel - 1); ++cell) {
+    shared += cell >= a.window(1).first ? 1 : 0;
+  }
+  if (a.shared() != shared) {
+    return "shared";
   }
   // Windows without end, and as many cells as wanted from any phase on.
   for (Index cells = 1; cells <= 2 * a.stride + 1; ++cells) {
@@ -299,6 +285,46 @@ TEST(WindowPhase, CellsTapsAndWindowsGoTogetherAsPlainLoopsSay) {
   });
   EXPECT_EQ(failures, 0);
   EXPECT_GE(axes, 30'000);
+}
+
+/// Whether the windows of two axes look at the same cells, and the cells know it.
+bool alike(const WindowAxis& a, const WindowAxis& b) {
+  bool same = a.in == b.in && a.out == b.out;
+  for (Index o = 0; same && o < a.out; ++o) {
+    const Window p = a.window(o), q = b.window(o);
+    same = p.taps == q.taps;
+    for (Index tap = 0; same && tap < p.taps; ++tap) {
+      same = p.cell(tap) == q.cell(tap) && a.is_declared(p.cell(tap)) == b.is_declared(q.cell(tap));
+    }
+  }
+  for (Index cell = 0; same && cell < a.in; ++cell) {
+    same = listed(a.windows_of_cell(cell)) == listed(b.windows_of_cell(cell));
+  }
+  return same;
+}
+
+TEST(WindowPhase, ASimplifiedAxisHasTheSameWindowsInLeastNumbers) {
+  Index changed = 0;
+  for_each_axis([&](const WindowAxis& a) {
+    const WindowAxis simple = a.simplified();
+    EXPECT_TRUE(alike(a, simple)) << describe(a);
+    EXPECT_EQ(simple.simplified(), simple) << describe(a);
+    EXPECT_TRUE(simple.out > 1 || simple.stride <= simple.padded()) << describe(a);
+    for (Index cell = -a.pad_low; cell < a.in + a.pad_high; ++cell) {
+      EXPECT_EQ(simple.cell_step(cell), a.cell_step(cell)) << describe(a);
+    }
+    EXPECT_TRUE(simple.kernel > 1 || simple.dilation == 1) << describe(a);
+    changed += simple == a ? 0 : 1;
+  });
+  EXPECT_GT(changed, 1'000);
+  for (Index in = 1; in <= 20; ++in) {
+    for (Index out = 1; out <= 20; ++out) {
+      const WindowAxis a = resolve_adaptive(in, out, 0).axis;
+      const WindowAxis simple = a.simplified();
+      EXPECT_TRUE(alike(a, simple)) << in << " cells, " << out << " bins";
+      EXPECT_EQ(simple.rule == ExtentRule::adaptive, in % out != 0);
+    }
+  }
 }
 
 TEST(WindowPhase, TheExtentOfATransposedAxisIsItsBaseAndItsOutputPadding) {
