@@ -19,6 +19,9 @@ struct RandomWindows {
   RandomWindows(Random& random, int rank, Reach reach = Reach::exact) {
     padding.low = padding.high = PerAxis();
     bool all_same = false;
+    const auto span_of = [](const AxisRequest& r) {
+      return WindowAxis{.kernel = r.kernel, .dilation = r.dilation}.span();
+    };
     // Most layers of networks treat their axes alike; independent axes hardly ever meet so.
     const bool alike = reach == Reach::networks && random.chance(2);
     AxisRequest first;
@@ -27,7 +30,7 @@ struct RandomWindows {
       if (alike && axis > 0) {
         const Index extent = r.in;
         r = first;
-        r.in = std::max(extent, first.dilation * (first.kernel - 1) + 1);
+        r.in = std::max(extent, span_of(first));
       }
       first = axis == 0 ? r : first;
       if (axis == 0) {
@@ -35,7 +38,7 @@ struct RandomWindows {
       }
       if (!all_same && r.same) {
         r.same = false;
-        r.in += r.dilation * (r.kernel - 1);
+        r.in += span_of(r) - 1;
       }
       in.push_back(r.in);
       kernel.push_back(r.kernel);

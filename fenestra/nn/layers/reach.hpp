@@ -16,8 +16,7 @@ inline AxisReach window_reach(Index kernel, Index stride, Index dilation) {
 /// that has most of them, away from the border.
 inline AxisReach transposed_reach(Index kernel, Index stride, Index dilation) {
   const WindowAxis axis{.kernel = kernel, .stride = stride, .dilation = dilation};
-  const Index windows = ceil_div(kernel, axis.taps_apart());
-  return {static_cast<double>((windows - 1) * axis.windows_apart() + 1),
+  return {static_cast<double>((axis.most_phase_taps() - 1) * axis.windows_apart() + 1),
           1.0 / static_cast<double>(stride)};
 }
 

@@ -273,8 +273,13 @@ class Winograd {
     for_each_tile(y_image(), [&](Index n, Index row, Index column) {
       std::vector<Square> patches;
       for (Index ci = 0; ci < ins; ++ci) {
-        patches.push_back(data_.both_sides(patch(
-            x, x_image(), n, ci, row - g_.windows[0].pad_low, column - g_.windows[1].pad_low, 6)));
+        patches.push_back(data_.both_sides(patch(x,
+                                                 x_image(),
+                                                 n,
+                                                 ci,
+                                                 g_.windows[0].window(row).first,
+                                                 g_.windows[1].window(column).first,
+                                                 6)));
       }
       for (Index co = 0; co < outs; ++co) {
         const Square tile = spread.both_sides(patch(y_bar, y_image(), n, co, row, column, 4));

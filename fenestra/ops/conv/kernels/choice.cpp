@@ -11,15 +11,12 @@ namespace fenestra {
 
 namespace {
 
-/// The problem as kernels see it: one window slides nowhere, so that a stride past the padded
-/// input is as good as any larger one, and one tap has no next. What they keep and walk by stride
-/// and dilation is then what windows need.
+/// The problem as kernels see it: what they keep and walk by stride and dilation is what windows
+/// need.
 ConvProblem for_kernels(ConvDirection direction, const ConvGeometry& g) {
   ConvProblem seen{direction, g};
   for (int axis = 0; axis < g.rank(); ++axis) {
-    WindowAxis& a = seen.geometry.windows.axes[axis];
-    a.stride = a.out == 1 ? std::min(a.stride, a.in + a.pad_low + a.pad_high) : a.stride;
-    a.dilation = a.kernel == 1 ? 1 : a.dilation;
+    seen.geometry.windows.axes[axis] = g.windows[axis].simplified();
   }
   return seen;
 }

@@ -162,7 +162,7 @@ class Dense {
   }
   Index plane_cells() const { return rows_.source * columns_.source; }
   Index phase_pitch(Index places) const {
-    return round_up(places + columns_.reach / columns_.step, loops_.lanes);
+    return round_up(places + Dealing{columns_.step}.place(columns_.reach), loops_.lanes);
   }
   /// What a band reads, with its padding.
   Index strip_elements(Index row_places, Index column_places) const {
@@ -181,10 +181,7 @@ class Dense {
 
   /// Whether rows need no padding and can be read where they lie.
   bool sees_source_only() const {
-    const auto inside = [](const TargetAxis& a) {
-      return a.first >= 0 && a.first + a.seen(a.places()) <= a.source;
-    };
-    if (axes_.outer_rank != 0 || !inside(rows_) || !inside(columns_)) {
+    if (axes_.outer_rank != 0 || !rows_.sees_source_only() || !columns_.sees_source_only()) {
       return false;
     }
     return last_ || ((columns_.step == 1 || (columns_.step == 2 && inner_taps_ == 1)) &&
@@ -240,9 +237,8 @@ class Dense {
   Index cell_step() const { return last_ || in_place_ ? columns_.step * column_step_ : 1; }
   /// Where a strip, or the source, has the cell that many rows and columns behind the first.
   Index offset(Index down, Index right) const {
-    const Index column = last_ || in_place_
-                             ? right * column_step_
-                             : right % columns_.step * phase_pitch_ + right / columns_.step;
+    const Index column = last_ || in_place_ ? right * column_step_
+                                            : Dealing{columns_.step}.offset(right, phase_pitch_);
     return down * pitch_ + column;
   }
 
@@ -391,8 +387,8 @@ class Dense {
     const T* source = arguments_.lhs +
                       band.sample * g_.groups * source_channels_ * source_outer_ * plane_cells() +
                       band.group * source_channels_ * channel_stride;
-    const Index first_row = rows_.first + band.row * rows_.step;
-    const Index first_column = columns_.first + band.column * columns_.step;
+    const Index first_row = rows_.first_of(band.row);
+    const Index first_column = columns_.first_of(band.column);
     DenseRow<T> row{.step = cell_step()};
     if (in_place_) {
       row.source = source + (first_row * columns_.source + first_column) * source_cell_;
@@ -496,14 +492,14 @@ class Dense {
                  T* sums) const {
     const Index width = width_of(block);
     // Cells as they lie in the target.
-    const Index first_row = piece.row0 * rows_.phases;
-    const Index first_column = piece.column0 * columns_.phases;
-    const Index rows = std::min(piece.row1 * rows_.phases, rows_.target) - first_row;
-    const Index columns = std::min(piece.column1 * columns_.phases, columns_.target) - first_column;
+    const IndexRange target_rows = rows_.outputs({piece.row0, piece.row1});
+    const IndexRange target_columns = columns_.outputs({piece.column0, piece.column1});
+    const Index rows = target_rows.count();
+    const Index columns = target_columns.count();
     const Index channel = band.group * target_channels_ + block * block_width();
     const Index channels = std::min(width, target_channels_ - block * block_width());
     const T* bias = arguments_.bias != nullptr ? arguments_.bias + channel : nullptr;
-    T* out = target_of(band, first_row, first_column, channel);
+    T* out = target_of(band, target_rows.begin, target_columns.begin, channel);
     // With channels last sums are stored where they belong.
     T* to = last_ ? out : sums;
     const Index cell = last_ ? target_cell_ : width;

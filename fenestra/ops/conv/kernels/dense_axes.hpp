@@ -3,7 +3,7 @@
 #pragma once
 
 #include <fenestra/ops/conv/kernels/direct_axes.hpp>
-#include <fenestra/ops/conv/kernels/target_axis.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 namespace fenestra::detail {
 
@@ -18,8 +18,7 @@ struct DensePhase {
 /// Windows of one cell that move by one and leave no cell out: all cells are one row.
 inline bool is_plain(const ConvGeometry& g) {
   for (int a = 0; a < g.rank(); ++a) {
-    const WindowAxis& axis = g.windows[a];
-    if (axis.kernel != 1 || axis.stride != 1 || axis.pad_low != 0 || axis.in != axis.out) {
+    if (!window_series(g.windows[a]).is_identity()) {
       return false;
     }
   }

@@ -16,7 +16,7 @@
 #include <fenestra/ops/conv/kernels/direct_weights.hpp>
 #include <fenestra/ops/conv/kernels/gemm_blocked.hpp>
 #include <fenestra/ops/conv/kernels/samples.hpp>
-#include <fenestra/ops/conv/kernels/target_axis.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 #include <algorithm>
 #include <type_traits>
@@ -125,8 +125,8 @@ class Correlation {
       band_rows_ = ceil_of(band_rows_, 2);
     }
     // Rows that two bands need are copied twice: not more often than that.
-    const Index least = std::min(
-        target_.rows, transposed_ ? axes_.row.span() : ceil_of(axes_.row.span(), axes_.row.stride));
+    const Index least =
+        std::min(target_.rows, transposed_ ? axes_.row.span() : axes_.row.windows_over(1));
     band_rows_ = std::max(band_rows_, std::min<Index>(least, 8));
   }
 
@@ -146,7 +146,7 @@ class Correlation {
     for (Index row = 0; row < target_.rows; ++row) {
       row_begin_[row] = entries;
       if (uniform_rows()) {
-        const Index first = rows.first + row * rows.step;
+        const Index first = rows.first_of(row);
         for (Index tap = 0; tap < axes_.row.kernel; ++tap) {
           row_entries_[entries++] = {first + rows.shift(0, tap), tap};
         }

@@ -74,10 +74,9 @@ template <class F>
 void for_each_source(const WindowAxis& axis, bool transposed, Index q, F&& f) {
   if (!transposed) {
     const Window window = axis.window(q);
-    for (Index t = 0; t < window.taps; ++t) {
-      if (axis.is_real(window.cell(t))) {
-        f(t, window.cell(t));
-      }
+    const TapRange taps = axis.taps(window, Visit::real);
+    for (Index t = taps.begin; t < taps.end; ++t) {
+      f(t, window.cell(t));
     }
     return;
   }

@@ -123,9 +123,10 @@ void fill_strip(const StripJob<T>& s) {
   constexpr Index kLanes = lanes_of<T>();
   const Index pitch = s.pitch();
   // Columns of the strip that show the source; they are the same for every row.
-  const Index whole = pitch / s.channels * s.channels;
-  const Index begin = std::clamp<Index>(-s.first_column * s.channels, 0, whole);
-  const Index end = std::clamp<Index>((s.source_width - s.first_column) * s.channels, begin, whole);
+  const Window columns{.first = s.first_column, .step = 1, .taps = pitch / s.channels};
+  const TapRange shown = taps_within(columns, 0, s.source_width);
+  const Index begin = shown.begin * s.channels;
+  const Index end = shown.end * s.channels;
   T* row = s.dst;
   for (Index p = 0; p < s.planes; ++p) {
     const T* plane = s.plane[p];
@@ -149,26 +150,26 @@ void fill_strip(const StripJob<T>& s) {
       }
       for (Index phase = 0; phase < s.stride; ++phase) {
         T* dst = row + phase * s.phase_pitch;
-        const Index i0 =
-            std::clamp<Index>((begin - phase + s.stride - 1) / s.stride, 0, s.phase_pitch);
-        const Index i1 =
-            std::clamp<Index>((end - phase + s.stride - 1) / s.stride, i0, s.phase_pitch);
+        const Index i0 = s.dealing().places(phase, begin);
+        const Index i1 = s.dealing().places(phase, end);
         clear_row(round_up(i0, kLanes), dst);
         clear_row(s.phase_pitch - i1 / kLanes * kLanes, dst + i1 / kLanes * kLanes);
         if (s.stride != 2) {
-          copy_every(source + i0 * s.stride + phase, s.stride, i1 - i0, dst + i0);
+          copy_every(source + s.dealing().position(phase, i0), s.stride, i1 - i0, dst + i0);
         }
       }
       if (s.stride == 2) {
+        // A column of phase 1 may stand before the pairs, one of phase 0 behind them.
+        constexpr Dealing kPairs{2};
         T* odd = row + s.phase_pitch;
-        const Index i0 = (begin + 1) / 2;
-        const Index i1 = std::max(end / 2, i0);
-        if (begin % 2 != 0 && begin < end) {
-          odd[begin / 2] = source[begin];
+        const Index i0 = kPairs.places(0, begin);
+        const Index i1 = std::max(kPairs.places(1, end), i0);
+        if (kPairs.places(1, begin) < i0 && begin < end) {
+          odd[i0 - 1] = source[begin];
         }
-        deal_pairs(source + 2 * i0, i1 - i0, row + i0, odd + i0);
-        if (end % 2 != 0 && end - 1 >= 2 * i0) {
-          row[end / 2] = source[end - 1];
+        deal_pairs(source + kPairs.position(0, i0), i1 - i0, row + i0, odd + i0);
+        if (kPairs.places(0, end) > i1) {
+          row[i1] = source[end - 1];
         }
       }
     }

@@ -2,11 +2,12 @@
 // installed. They know rows, taps and channels; direct.cpp says which ones.
 //
 // A strip is a copy of a few source rows with their padding, so that the inner loops have no
-// borders. A source that is walked with a stride is dealt into that many phases of columns: column
-// c lies at (c % stride) * phase_pitch + c / stride, and every tap becomes a run of neighbours.
+// borders. A source that is walked with a stride is dealt into that many phases of columns, and
+// every tap becomes a run of neighbours.
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 namespace fenestra::detail {
 
@@ -32,6 +33,7 @@ struct StripJob {
   Index column_step = 1;  ///< from column to column of the source
   T* dst = nullptr;
   Index pitch() const { return stride * phase_pitch; }
+  Dealing dealing() const { return {stride}; }
 };
 
 /// One row of taps over one source row.

@@ -276,17 +276,14 @@ void input_grad_phase(const Group<T>& s, const Index* phase, const F& f) {
   grid = batch_grid(g, s.y.sample, s.x.sample);
   grid.channels = g.group_out();
   grid.channel_stride = s.y.channel;
-  PhaseAxis axes[kMaxSpatialRank];
+  PhaseSeries axes[kMaxSpatialRank];
   c.out = s.arguments.out + first_in * s.x.channel;
   Index tap_count = 1;
   for (int a = 0; a < rank; ++a) {
-    axes[a] = phase_axis(g.windows[a], phase[a]);
-    c.out += axes[a].first_cell * s.x.axis[a];
-    grid.axes[grid.rank] = axes[a].grid;
-    grid.axes[grid.rank].source_stride = s.y.axis[a];
-    grid.axes[grid.rank].target_stride = s.x.axis[a] * g.windows[a].stride;
-    ++grid.rank;
-    tap_count *= axes[a].grid.taps;
+    axes[a] = phase_series(g.windows[a], phase[a]);
+    c.out += axes[a].cells.first * s.x.axis[a];
+    grid.axes[grid.rank++] = {axes[a].windows, s.y.axis[a], s.x.axis[a] * axes[a].cells.step};
+    tap_count *= axes[a].taps.count;
   }
   if (grid.cells() == 0) {
     return;
@@ -298,8 +295,8 @@ void input_grad_phase(const Group<T>& s, const Index* phase, const F& f) {
     Index flat = 0;
     Index stride = 1;
     for (int a = rank - 1; a >= 0; --a) {
-      flat += (axes[a].first_tap + rest % axes[a].grid.taps * axes[a].tap_stride) * stride;
-      rest /= axes[a].grid.taps;
+      flat += axes[a].taps.at(rest % axes[a].taps.count) * stride;
+      rest /= axes[a].taps.count;
       stride *= g.windows[a].kernel;
     }
     taps[j] = flat;

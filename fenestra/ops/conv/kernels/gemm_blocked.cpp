@@ -110,23 +110,11 @@ class BlockedWeightGrad {
     blocked_ = kernels::scratch<T>(kernels::scratch_caller,
                                    static_cast<std::size_t>(blocks_ * block_pitch_));
     for (Index t = 0; t < taps_; ++t) {
-      Index rest = t;
-      tap_shift_[t] = 0;
-      for (int axis = g_.rank() - 1; axis >= 0; --axis) {
-        tap_shift_[t] += rest % g_.windows[axis].kernel * g_.windows[axis].dilation * pitch[axis];
-        rest /= g_.windows[axis].kernel;
-      }
+      tap_shift_[t] = tap_distance(g_.windows, t, pitch);
     }
     const Index cells_per_sample = rows() * row_cells_;
     for (Index cell = 0; cell < cells_per_sample; ++cell) {
-      Index rest = cell;
-      Index offset = 0;
-      for (int axis = g_.rank() - 1; axis >= 0; --axis) {
-        const Index count = axis == 0 ? rows() : g_.windows[axis].out;
-        offset += rest % count * g_.windows[axis].stride * pitch[axis];
-        rest /= count;
-      }
-      offsets_[cell] = offset;
+      offsets_[cell] = window_distance(g_.windows, cell, pitch);
     }
     for (Index i = cells_per_sample; i < samples() * cells_per_sample; ++i) {
       offsets_[i] = offsets_[i - cells_per_sample] + sample_pitch_;
@@ -144,8 +132,7 @@ class BlockedWeightGrad {
     const WindowAxis& last = g_.windows[inner];
     const Index length = extent(inner, rows());
     const Index first_cell = inner == 0 ? last.window(part_.o0).first : last.window(0).first;
-    const Index low = std::clamp<Index>(-first_cell, 0, length);
-    const Index high = std::clamp<Index>(last.in - first_cell, low, length);
+    const auto [low, high] = taps_within({first_cell, 1, length}, 0, last.in);
     const Index in_cells = g_.windows.in_cells();
     const Index channel = group_ * g_.group_in() + block * width_;
     const Index channels = std::min(width_, g_.group_in() - block * width_);

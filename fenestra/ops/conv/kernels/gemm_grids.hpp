@@ -40,13 +40,10 @@ struct Group {
 
 /// Joins neighbouring axes that together are one plain axis, as in a 1x1 convolution.
 inline void collapse(PatchGrid& grid) {
-  const auto plain = [](const GridAxis& a) {
-    return a.taps == 1 && a.step == 1 && a.base == 0 && a.count == a.extent;
-  };
   for (int a = grid.rank - 1; a > 0; --a) {
     GridAxis& outer = grid.axes[a - 1];
     const GridAxis& inner = grid.axes[a];
-    if (!plain(outer) || !plain(inner) ||
+    if (!outer.is_identity() || !inner.is_identity() ||
         outer.source_stride != inner.extent * inner.source_stride ||
         outer.target_stride != inner.count * inner.target_stride) {
       continue;
@@ -63,10 +60,7 @@ inline void collapse(PatchGrid& grid) {
 inline PatchGrid batch_grid(const ConvGeometry& g, Index source_sample, Index target_sample) {
   PatchGrid grid;
   grid.channels_last = g.layout == Layout::channels_last;
-  grid.axes[0] = {.count = g.batch,
-                  .extent = g.batch,
-                  .source_stride = source_sample,
-                  .target_stride = target_sample};
+  grid.axes[0] = {{.count = g.batch, .extent = g.batch}, source_sample, target_sample};
   grid.rank = 1;
   return grid;
 }
@@ -78,15 +72,7 @@ PatchGrid plain_window_grid(const Group<T>& s) {
   grid.channels = s.g.group_in();
   grid.channel_stride = s.x.channel;
   for (int a = 0; a < s.g.rank(); ++a) {
-    const WindowAxis& axis = s.g.windows[a];
-    grid.axes[grid.rank++] = {.count = axis.out,
-                              .step = axis.stride,
-                              .extent = axis.in,
-                              .base = axis.window(0).first,
-                              .taps = axis.kernel,
-                              .tap_step = axis.dilation,
-                              .source_stride = s.x.axis[a],
-                              .target_stride = s.y.axis[a]};
+    grid.axes[grid.rank++] = {window_series(s.g.windows[a]), s.x.axis[a], s.y.axis[a]};
   }
   return grid;
 }
@@ -96,29 +82,6 @@ PatchGrid window_grid(const Group<T>& s) {
   PatchGrid grid = plain_window_grid(s);
   collapse(grid);
   return grid;
-}
-
-/// One axis of a stride phase: its cells of x and the taps that see them.
-struct PhaseAxis {
-  Index first_cell = 0;
-  Index first_tap = 0;
-  Index tap_stride = 1;
-  GridAxis grid;
-};
-
-inline PhaseAxis phase_axis(const WindowAxis& axis, Index phase) {
-  const Progression cells = axis.phase_cells(phase);
-  const Progression taps = axis.phase_taps(phase);
-  PhaseAxis result;
-  result.first_cell = cells.first;
-  result.first_tap = taps.first;
-  result.tap_stride = taps.step;
-  result.grid.count = cells.count;
-  result.grid.extent = axis.out;
-  result.grid.taps = taps.count;
-  result.grid.base = taps.count > 0 ? axis.window_through(taps.first, cells.first).value_or(0) : 0;
-  result.grid.tap_step = -axis.windows_apart();
-  return result;
 }
 
 /// True where the target cells of all axes from `first` on are adjacent, `unit` elements apart.

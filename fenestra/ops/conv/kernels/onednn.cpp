@@ -417,7 +417,7 @@ const char* onednn_lacks(const ConvProblem& problem) {
   }
   for (int axis = 0; axis < g.rank(); ++axis) {
     const WindowAxis& a = g.windows[axis];
-    if (a.windows_within(a.in + a.pad_low + a.pad_high) != a.out) {
+    if (a.windows_within(a.padded()) != a.out) {
       return "oneDNN cannot express the output padding";
     }
   }

@@ -66,8 +66,7 @@ class OuterWeightGrad {
     copies_ = last_ && g.groups > 1;
     few_sums_ = sums_size() * kBytes <= kFewSumsBytes && panels() * groups_ < kFewTasks;
     for (int axis = 0; axis < g.rank(); ++axis) {
-      const WindowAxis& a = g.windows[axis];
-      copies_ = copies_ || a.window(0).first < 0 || a.window(a.out - 1).first + a.span() > a.in;
+      copies_ = copies_ || g.windows[axis].inner_windows().count() < g.windows[axis].out;
     }
     cut_parts();
     place_source();
@@ -299,7 +298,7 @@ class OuterWeightGrad {
     const Index most = kPartBytes / kBytes;
     const Index most_y = few_sums_ ? kSmallPartBytes / kBytes : most;
     // Rows of x that two parts see are copied twice: at most one in five.
-    const Index worth = 4 * std::max<Index>(a.span() - a.stride, 0) / a.stride;
+    const Index worth = 4 * a.shared() / a.stride;
     const Index wanted = std::min(std::max(most_y / y_row, worth), most / y_row);
     most_rows_ = std::clamp<Index>(wanted, 1, a.out);
     if (copies_) {
@@ -336,15 +335,13 @@ class OuterWeightGrad {
         source += g_.windows[axis].window(0).first * pitch_[axis];
       }
     }
-    const bool whole_rows = outer_taps_ < g_.windows.taps();
+    Windows outer = g_.windows;
+    if (outer_taps_ < outer.taps()) {
+      outer.axes[g_.rank() - 1].kernel = 1;
+    }
     for (Index i = 0; i < groups_; ++i) {
-      Index rest = i % outer_taps_;
-      x_[i] = source + i / outer_taps_ * plane_pitch_;
-      for (int axis = g_.rank() - (whole_rows ? 2 : 1); axis >= 0; --axis) {
-        const WindowAxis& a = g_.windows[axis];
-        x_[i] += rest % a.kernel * a.dilation * pitch_[axis];
-        rest /= a.kernel;
-      }
+      x_[i] =
+          source + i / outer_taps_ * plane_pitch_ + tap_distance(outer, i % outer_taps_, pitch_);
     }
   }
 
@@ -375,19 +372,12 @@ class OuterWeightGrad {
 
   Index cell_step() const { return inner_.stride * pitch_[g_.rank() - 1]; }
 
-  /// Where a cell of the part sees x.
+  /// Where a cell of the part sees x; a copy of x begins with the part.
   Index cell_offset(Index cell) const {
-    Index offset = 0;
-    for (int axis = g_.rank() - 1; axis >= 0; --axis) {
-      const WindowAxis& a = g_.windows[axis];
-      const Index count = axis == 0 ? rows_ : a.out;
-      offset += cell % count * a.stride * pitch_[axis];
-      cell /= count;
-    }
-    if (!copies_) {
-      return offset + (n0_ + cell) * sample_pitch_ + o0_ * g_.windows[0].stride * pitch_[0];
-    }
-    return offset + cell * sample_pitch_;
+    const Index cells = rows_ * row_cells_;
+    const Index sample = cell / cells + (copies_ ? 0 : n0_);
+    const Index window = cell % cells + (copies_ ? 0 : o0_ * row_cells_);
+    return window_distance(g_.windows, window, pitch_) + sample * sample_pitch_;
   }
 
   Index part_cells() const { return samples_ * rows_ * row_cells_; }
@@ -453,8 +443,9 @@ class OuterWeightGrad {
   void copy_axis(int axis, const T* x, Index begin, Index end, T* dst) const {
     const WindowAxis& a = g_.windows[axis];
     const Index first = a.window(axis == 0 ? o0_ : 0).first;
-    const Index low = std::clamp<Index>(-first, begin, end);
-    const Index high = std::clamp<Index>(a.in - first, low, end);
+    const TapRange real = taps_within({first + begin, 1, end - begin}, 0, a.in);
+    const Index low = begin + real.begin;
+    const Index high = begin + real.end;
     Index x_pitch = last_ ? g_.in_channels : 1;
     for (int inner = axis + 1; inner < g_.rank(); ++inner) {
       x_pitch *= g_.windows[inner].in;

@@ -232,14 +232,12 @@ void copy_run(const T* from, Index length, T* to) {
   hn::StoreU(hn::LoadU(d, from + length - lanes), d, to + length - lanes);
 }
 
-/// Elements c, c + step, ... of a source row, `length` of them, zero where there is no such
-/// element.
+/// What `length` windows look at, the first at element c of a source row; zero where there is no
+/// such element.
 template <class T>
-void stage_row(const T* row, Index c, Index step, Index extent, Index length, T* dst) {
-  const Index low = c >= 0 ? 0 : std::min(length, step == 1 ? -c : (-c + step - 1) / step);
-  const Index reach = extent - c;
-  const Index high =
-      std::clamp<Index>(reach <= 0 ? 0 : (step == 1 ? reach : (reach - 1) / step + 1), low, length);
+void stage_row(const T* row, const WindowSeries& axis, Index c, Index length, T* dst) {
+  const Index step = axis.step;
+  const auto [low, high] = axis.seeing(c, length);
   for (Index i = 0; i < low; ++i) {
     dst[i] = T(0);
   }
@@ -282,8 +280,8 @@ void stage_cells(const Patches<T>& patches, const kernels::PanelRange& range) {
       Index offset = 0;
       bool real = true;
       for (int a = 0; a < inner; ++a) {
-        const Index c = g.axes[a].base + cell.at[a] * g.axes[a].step + shift[a];
-        real = real && c >= 0 && c < g.axes[a].extent;
+        const Index c = g.axes[a].window(cell.at[a]).first + shift[a];
+        real = real && g.axes[a].has(c);
         offset += c * g.axes[a].source_stride;
       }
       for (Index c = 0; c < plan.channels; ++c) {
@@ -295,9 +293,8 @@ void stage_cells(const Patches<T>& patches, const kernels::PanelRange& range) {
         const T* row = patches.data + (plan.channel0 + c) * g.channel_stride + offset;
         for (Index phase = 0; phase < step; ++phase) {
           stage_row(row,
+                    axis,
                     axis.base + plan.least_shift + phase,
-                    step,
-                    axis.extent,
                     plan.length,
                     dst + phase * plan.length);
         }
@@ -515,9 +512,7 @@ void patches_into_source(
       }
       // The first cell in the order of the sample, then its place in a row in phase order.
       const Index cell = run.origin[g.rank - 1] + shift[g.rank - 1] + (piece.line - run.line) * s;
-      const Index phase = cell % s;
-      const Index before = phase * (inner.extent / s) + std::min(phase, inner.extent % s);
-      const Index place = piece.offset - cell + before + cell / s;
+      const Index place = piece.offset - cell + Dealing{s}.packed(cell, inner.extent);
       for (Index c = 0; c < g.channels; ++c) {
         add_run(x + c * g.channel_stride + place,
                 tile + (c * taps + j) * ld + piece.line,

@@ -1,27 +1,20 @@
 // The patches of a convolution as a matrix that is never stored: how GEMM's panels are cut from a
 // tensor in place. Internal: not installed. Not a convolution; gemm.cpp makes those of it.
 //
-// A grid of cells slides over a source. On every axis, cell q and tap j look at source coordinate
-// base + q * step + j * tap_step, which counts where it lies in [0, extent). The samples of a batch
-// are one more, outermost axis with a single tap. The forward convolution reads x this way, the
-// input gradient reads y_bar this way once per phase of the stride (both steps are then 1 and
-// backwards).
+// A grid of cells slides over a source: on every axis cell q is window q of a series. The samples
+// of a batch are one more, outermost axis with a single tap. The forward convolution reads x this
+// way, the input gradient reads y_bar this way once per phase of the stride.
 #pragma once
 
 #include <fenestra/kernels/gemm.hpp>
+#include <fenestra/spec/window_walk.hpp>
 #include <fenestra/tensor/shape.hpp>
 
 namespace fenestra::detail {
 
 inline constexpr int kMaxGridRank = kMaxSpatialRank + 1;
 
-struct GridAxis {
-  Index count = 1;  ///< cells
-  Index step = 1;
-  Index extent = 1;  ///< of the source
-  Index base = 0;
-  Index taps = 1;
-  Index tap_step = 0;
+struct GridAxis : WindowSeries {
   Index source_stride = 0;  ///< elements from one source coordinate to the next
   Index target_stride = 0;  ///< elements from one cell to the next where results are stored
 };

@@ -128,9 +128,11 @@ void restore_rows(T* x, Index rows, Index length, Index step) {
   for (Index r = 0; r < rows; ++r, x += length) {
     std::copy(x, x + length, row);
     const T* from = row;
+    const Dealing dealing{step};
     for (Index phase = 0; phase < std::min(step, length); ++phase) {
-      for (Index c = phase; c < length; c += step) {
-        x[c] = *from++;
+      const Index places = dealing.places(phase, length);
+      for (Index place = 0; place < places; ++place) {
+        x[dealing.position(phase, place)] = *from++;
       }
     }
   }

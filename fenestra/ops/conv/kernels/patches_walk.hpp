@@ -58,7 +58,7 @@ class Runs {
     run.line = line_;
     run.length = std::min(left_, grid_.axes[inner].count - cell_.at[inner]);
     for (int a = 0; a <= inner; ++a) {
-      run.origin[a] = grid_.axes[a].base + cell_.at[a] * grid_.axes[a].step;
+      run.origin[a] = grid_.axes[a].window(cell_.at[a]).first;
     }
     line_ += run.length;
     left_ -= run.length;
@@ -78,7 +78,7 @@ class Runs {
 /// The shift of a tap on every axis.
 inline void tap_shift(const PatchGrid& g, const Odometer& tap, Index* shift) {
   for (int a = 0; a < g.rank; ++a) {
-    shift[a] = tap.at[a] * g.axes[a].tap_step;
+    shift[a] = g.axes[a].shift(tap.at[a]);
   }
 }
 
@@ -94,27 +94,20 @@ inline bool clip(const PatchGrid& g, const Run& run, const Index* shift, Piece& 
   Index offset = 0;
   for (int a = 0; a < inner; ++a) {
     const Index c = run.origin[a] + shift[a];
-    if (static_cast<std::uint64_t>(c) >= static_cast<std::uint64_t>(g.axes[a].extent)) {
+    if (!g.axes[a].has(c)) {
       return false;
     }
     offset += c * g.axes[a].source_stride;
   }
   const GridAxis& axis = g.axes[inner];
   const Index c = run.origin[inner] + shift[inner];
-  const Index reach = axis.extent - c;  // cells whose position is below it are inside
-  Index low = 0;
-  Index high = run.length;
-  if (axis.step == 1) {
-    low = std::max<Index>(-c, 0);
-    high = std::min(high, reach);
-  } else {
-    low = c < 0 ? (-c + axis.step - 1) / axis.step : 0;
-    high = reach <= 0 ? 0 : std::min(high, (reach - 1) / axis.step + 1);
-  }
-  if (low >= high) {
+  const TapRange seeing = axis.seeing(c, run.length);
+  if (seeing.count() == 0) {
     return false;
   }
-  piece = {run.line + low, high - low, offset + (c + low * axis.step) * axis.source_stride};
+  piece = {run.line + seeing.begin,
+           seeing.count(),
+           offset + (c + seeing.begin * axis.step) * axis.source_stride};
   return true;
 }
 
@@ -144,7 +137,7 @@ struct StagePlan {
     channels = (range.k1 - 1) / taps + 1 - channel0;
     row0 = range.first / inner.count;
     rows = (range.first + range.count - 1) / inner.count + 1 - row0;
-    least_shift = std::min<Index>(0, (inner.taps - 1) * inner.tap_step);
+    least_shift = inner.least_shift();
     length = row_length(inner);
     pitch = length * inner.step;
     // An odd number of cache lines: planes a power of two apart would fall into few sets.
@@ -156,12 +149,10 @@ struct StagePlan {
   }
   /// Where tap j of the innermost axis finds its first cell in a staged row.
   Index place(const GridAxis& inner, Index j) const {
-    const Index shift = j * inner.tap_step - least_shift;
-    return inner.step == 1 ? shift : shift % inner.step * length + shift / inner.step;
+    return Dealing{inner.step}.offset(inner.shift(j) - least_shift, length);
   }
   static Index row_length(const GridAxis& inner) {
-    const Index reach = (inner.taps - 1) * (inner.tap_step < 0 ? -inner.tap_step : inner.tap_step);
-    return inner.count + reach / inner.step;
+    return inner.count + Dealing{inner.step}.place(inner.reach());
   }
   /// Staged rows serve as they are where most panels lie within one row of cells; else they save
   /// little but the clipping of each tap, which many channels share anyway. Measured: rows of 14

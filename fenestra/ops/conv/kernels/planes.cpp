@@ -11,7 +11,7 @@
 #include <fenestra/ops/conv/kernels/direct_axes.hpp>
 #include <fenestra/ops/conv/kernels/planes.hpp>
 #include <fenestra/ops/conv/kernels/planes_tiles.hpp>
-#include <fenestra/ops/conv/kernels/target_axis.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 #include <algorithm>
 
@@ -40,13 +40,14 @@ struct Sheet {
       : rows(axes.row, transposed),
         columns(axes.column, transposed),
         lanes(vector_lanes),
-        phase_pitch(round_up(columns.places() + columns.reach / columns.step, lanes)) {
-    const Index begin = std::clamp<Index>(columns.first, 0, columns.source);
-    const Index end = columns.first + columns.seen(columns.places());
-    source_column = begin;
-    sheet_column = begin - columns.first;
-    seen_columns = std::max<Index>(std::min(end, columns.source) - begin, 0);
+        phase_pitch(round_up(columns.places() + dealing().place(columns.reach), lanes)) {
+    const TapRange existing = columns.existing();
+    source_column = std::clamp<Index>(columns.first + existing.begin, 0, columns.source);
+    sheet_column = existing.begin;
+    seen_columns = existing.count();
   }
+
+  Dealing dealing() const { return {columns.step}; }
 
   Index pitch() const { return columns.step * phase_pitch; }
   /// Vectors may be read beyond the last row.
@@ -65,7 +66,7 @@ struct Sheet {
     loops.fill({.plane = plane,
                 .source_rows = rows.source,
                 .source_width = columns.source,
-                .first_row = rows.first + row * rows.step,
+                .first_row = rows.first_of(row),
                 .rows = rows.seen(places),
                 .source_column = source_column,
                 .sheet_column = sheet_column,
@@ -114,9 +115,8 @@ class TapLists {
         }
         before = down;
         ++taps.rows;
-        tap[taps.count++] = {down * sheet_.pitch() + right % columns.step * sheet_.phase_pitch +
-                                 right / columns.step,
-                             weight};
+        tap[taps.count++] = {
+            down * sheet_.pitch() + sheet_.dealing().offset(right, sheet_.phase_pitch), weight};
       }
     }
     taps.rows = touching ? taps.rows : 0;
@@ -191,7 +191,8 @@ class PlaneCorrelation {
                     .step = rows_.step,
                     .weights = arguments_.rhs + channel * g_.windows.taps(),
                     .bias = arguments_.bias != nullptr ? arguments_.bias[channel] : T(0)};
-    T* target = arguments_.out + (plane * rows_.target + row * rows_.phases) * columns_.target;
+    const IndexRange target_rows = rows_.outputs({row, row_end});
+    T* target = arguments_.out + (plane * rows_.target + target_rows.begin) * columns_.target;
     for (Index r = 0; r < rows_.phases; ++r) {
       run.rows = rows_.places(r, row, row_end);
       T* out = target + r * columns_.target;
@@ -212,8 +213,7 @@ class PlaneCorrelation {
       }
     }
     if (arguments_.finish != nullptr) {
-      const Index rows = std::min(row_end * rows_.phases, rows_.target) - row * rows_.phases;
-      arguments_.finish->run(target, rows * columns_.target);
+      arguments_.finish->run(target, target_rows.count() * columns_.target);
     }
   }
 

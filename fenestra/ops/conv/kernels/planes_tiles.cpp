@@ -42,9 +42,9 @@ void deal_row(const T* HWY_RESTRICT source, const SheetFill<T>& f, T* HWY_RESTRI
   }
 #if HWY_TARGET != HWY_SCALAR
   if (f.step == 2) {
-    const auto place = [&](Index column) { return column % 2 * f.phase_pitch + column / 2; };
-    T* HWY_RESTRICT even = row + place(first);
-    T* HWY_RESTRICT odd = row + place(first + 1);
+    constexpr Dealing kPairs{2};
+    T* HWY_RESTRICT even = row + kPairs.offset(first, f.phase_pitch);
+    T* HWY_RESTRICT odd = row + kPairs.offset(first + 1, f.phase_pitch);
     for (Index i = 0; 2 * i < f.columns; i += kLanes<T>) {
       const Index count = f.columns - 2 * i;
       const auto low = vectors::load_part(d, source + 2 * i, count, T(0));
@@ -59,8 +59,7 @@ void deal_row(const T* HWY_RESTRICT source, const SheetFill<T>& f, T* HWY_RESTRI
   }
 #endif
   for (Index i = 0; i < f.columns; ++i) {
-    const Index column = first + i;
-    row[column % f.step * f.phase_pitch + column / f.step] = source[i];
+    row[f.dealing().offset(first + i, f.phase_pitch)] = source[i];
   }
 }
 

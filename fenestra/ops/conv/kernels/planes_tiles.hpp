@@ -3,12 +3,13 @@
 #pragma once
 
 #include <fenestra/base/error.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 namespace fenestra::detail {
 
-/// Rows of a source plane on their way into a sheet. Column c of a sheet row lies at
-/// c % step * phase_pitch + c / step, so that cells `step` columns apart are neighbours. Cells
-/// beside the source are not written: they are zeros from the beginning.
+/// Rows of a source plane on their way into a sheet. Columns of a sheet row are dealt to `step`
+/// phases, so that cells `step` columns apart are neighbours. Cells beside the source are not
+/// written: they are zeros from the beginning.
 template <class T>
 struct SheetFill {
   const T* plane = nullptr;
@@ -24,6 +25,7 @@ struct SheetFill {
   T* sheet = nullptr;
 
   Index pitch() const { return step * phase_pitch; }
+  Dealing dealing() const { return {step}; }
 };
 
 /// A tap: where it finds the cell of place 0, and its weight.

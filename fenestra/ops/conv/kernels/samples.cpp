@@ -11,7 +11,7 @@
 #include <fenestra/ops/conv/kernels/direct_axes.hpp>
 #include <fenestra/ops/conv/kernels/samples.hpp>
 #include <fenestra/ops/conv/kernels/samples_tiles.hpp>
-#include <fenestra/ops/conv/kernels/target_axis.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 #include <algorithm>
 

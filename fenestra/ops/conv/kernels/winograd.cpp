@@ -8,9 +8,9 @@
 // product is one chain of multiply-adds whose order depends on the geometry alone, and a tile
 // belongs to one sample, so bits depend neither on threads nor on the batch.
 #include <fenestra/kernels/numerics.hpp>
-#include <fenestra/ops/conv/kernels/target_axis.hpp>
 #include <fenestra/ops/conv/kernels/winograd.hpp>
 #include <fenestra/ops/conv/kernels/winograd_parts.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 #include <algorithm>
 

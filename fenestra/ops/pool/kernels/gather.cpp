@@ -40,29 +40,24 @@ void run_gather(const PoolProblem<MaxReduction>& problem, const PoolArguments<T>
   const auto wrapping = [](Index n) { return static_cast<Wrapping>(n); };
   Wrapping distance[kNoWinner + 1] = {};
   const Index taps = std::min<Index>(plan.windows.taps(), kNoWinner);
+  Wrapping pitch[kMaxSpatialRank] = {};
+  Wrapping origin = 0;
+  Wrapping numbers = wrapping(plan.inner);
+  for (int axis = plan.windows.rank() - 1; axis >= 0; --axis) {
+    const WindowAxis& a = plan.windows[axis];
+    pitch[axis] = numbers;
+    origin += wrapping(a.window(0).first) * numbers;
+    numbers *= wrapping(a.in);
+  }
   for (Index tap = 0; tap < taps; ++tap) {
-    Index rest = tap;
-    Index pitch = plan.inner;
-    for (int axis = plan.windows.rank() - 1; axis >= 0; --axis) {
-      const WindowAxis& a = plan.windows[axis];
-      distance[tap] += wrapping(rest % a.kernel * a.dilation) * wrapping(pitch);
-      rest /= a.kernel;
-      pitch *= a.in;
-    }
+    distance[tap] = tap_distance(plan.windows, tap, pitch);
   }
   const WindowAxis& last = plan.last();
   const auto rows = [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
       const Index plane = i / plan.dest_rows();
-      Index row = i % plan.dest_rows();
-      Wrapping first = wrapping(last.window(0).first) * wrapping(plan.inner);
-      Index pitch = plan.source_row_size();
-      for (int axis = plan.outer_axes() - 1; axis >= 0; --axis) {
-        const WindowAxis& a = plan.windows[axis];
-        first += wrapping(a.window(row % a.out).first) * wrapping(pitch);
-        row /= a.out;
-        pitch *= a.in;
-      }
+      const Index row = i % plan.dest_rows();
+      Wrapping first = origin + window_distance(plan.windows, row * last.out, pitch);
       const T* x = args.in + plane * plan.source_plane_size();
       const WinnerTap* winners = args.winners_in + i * plan.dest_row_size();
       T* y = args.out + i * plan.dest_row_size();

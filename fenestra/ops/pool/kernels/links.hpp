@@ -15,19 +15,6 @@
 
 namespace fenestra::pooling {
 
-/// Bins that all have the same size are windows that slide by it. One window slides nowhere: a
-/// stride past the padded input is as good as any larger one.
-constexpr WindowAxis as_sliding(WindowAxis a) {
-  if (a.rule == ExtentRule::adaptive && a.in % a.out == 0) {
-    a.kernel = a.stride = a.in / a.out;
-    a.rule = ExtentRule::floor;
-  }
-  if (a.rule != ExtentRule::adaptive && a.out == 1) {
-    a.stride = std::min(a.stride, a.in + a.pad_low + a.pad_high);
-  }
-  return a;
-}
-
 /// The windows of one call with at least one axis above the rows.
 class Plan {
  public:
@@ -46,7 +33,7 @@ class Plan {
       windows.push_back(WindowAxis{});  // one row
     }
     for (int axis = 0; axis < g.rank(); ++axis) {
-      windows.push_back(as_sliding(g.windows[axis]));
+      windows.push_back(g.windows[axis].simplified());
     }
     for (int axis = 0; axis < outer_axes(); ++axis) {
       dest_rows_ *= dest(axis);
@@ -117,6 +104,31 @@ inline Index list_cell_links(const WindowAxis& a, Index begin, Index end, CellLi
     });
   }
   return count;
+}
+
+/// Windows along the last axis that a block of cells may be computed from: those of its steps that
+/// exist, and how many there would be before them.
+struct StepWindows {
+  IndexRange windows;
+  Index missing = 0;
+
+  StepWindows() = default;
+  StepWindows(const WindowAxis& a, const IndexRange& steps) {
+    const IndexRange all = a.windows_of_steps(steps);
+    const TapRange existing = taps_within({all.begin, 1, all.count()}, 0, a.out);
+    windows = {all.begin + existing.begin, all.begin + existing.end};
+    missing = existing.begin;
+  }
+};
+
+/// Calls f(t, steps) for the taps of a phase, by which the windows over a cell ascend: tap t is
+/// that of the window so many steps behind the first that any tap could see the cell from.
+template <class F>
+void for_each_phase_tap(const WindowAxis& a, Index phase, const F& f) {
+  const Progression taps = a.phase_taps(phase);
+  for (Index i = taps.count - 1; i >= 0; --i) {
+    f(taps.at(i), a.last_step() - a.tap_step(taps.at(i)));
+  }
 }
 
 /// No `dest` on this axis has more links.

@@ -256,12 +256,15 @@ HWY_INLINE void store_pairs(Index n, T* to, Index left, const Even& even, const 
 template <class T, class Value>
 HWY_INLINE void store_class(Index n, Index cell_class, Index classes, T* to, const Value& value) {
   const Wide<T> d;
-  for (Index i = 0; cell_class + i * classes < n; i += lanes(d)) {
+  const Dealing dealing{classes};
+  const Index places = dealing.places(cell_class, n);
+  for (Index i = 0; i < places; i += lanes(d)) {
     HWY_ALIGN T buffer[hn::MaxLanes(Wide<T>())];
     hn::Store(value(i), d, buffer);
-    const Index count = std::min(lanes(d), ceil_div(n - cell_class, classes) - i);
+    const Index count = std::min(lanes(d), places - i);
+    T* at = to + dealing.position(cell_class, i);
     for (Index k = 0; k < count; ++k) {
-      to[cell_class + (i + k) * classes] = buffer[k];
+      at[k * classes] = buffer[k];
     }
   }
 }

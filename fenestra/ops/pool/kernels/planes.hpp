@@ -10,14 +10,15 @@
 
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/ops/pool/kernels/links.hpp>
+#include <fenestra/spec/window_walk.hpp>
 
 #include <algorithm>
 
 namespace fenestra::pooling {
 
 /// One axis of stored planes. A source position is stored at a phase and a step; destination
-/// positions come in classes of equal phase (position % classes), and all of a class look at the
-/// same distances from their step (position / classes).
+/// positions are dealt to classes of equal phase, and all of a class look at the same distances
+/// from their step, which is their place in the class.
 struct PlaneAxis {
   WindowAxis a;
   bool to_cells = false;
@@ -46,7 +47,8 @@ struct PlaneAxis {
   Index dest() const { return to_cells ? a.in : a.out; }
   Index source_classes() const { return to_cells ? 1 : a.stride; }
   Index dest_classes() const { return to_cells ? a.stride : 1; }
-  Index dest_steps() const { return ceil_div(dest(), dest_classes()); }
+  Dealing dest_dealing() const { return {dest_classes()}; }
+  Index dest_steps() const { return dest_dealing().places(0, dest()); }
 
   struct Place {
     Index phase = -1;  ///< -1: no tap looks there
@@ -251,13 +253,13 @@ class PlaneTables {
     for (Index c = 0; c < l_.last().source_classes(); ++c) {
       const PlaneAxis::Place place = l_.last().place(c);
       const Index skip = std::max<Index>(-place.step, 0);  // windows that no cell belongs to
-      const Index numbers = ceil_div(l_.last().source() - c, l_.last().source_classes());
+      const Dealing dealing{l_.last().source_classes()};
+      const Index numbers = dealing.places(c, l_.last().source());
       const Index room = l_.stored_steps(l_.rank - 1) - place.step;
       const Index count = std::min(numbers, room) - skip;
       if (place.phase >= 0 && count > 0) {
-        source_runs[run_count++] = {c + skip * l_.last().source_classes(),
-                                    place.phase * l_.phase_size + place.step + skip,
-                                    count};
+        source_runs[run_count++] = {
+            dealing.position(c, skip), place.phase * l_.phase_size + place.step + skip, count};
       }
     }
   }
@@ -266,21 +268,21 @@ class PlaneTables {
   void start_block(const Plan& plan, Index block) {
     const int outer = l_.rank - 1;
     const Index first_step = block * l_.steps_per_block;
-    const Index classes = l_.axes[0].dest_classes();
+    const Dealing first_axis = l_.axes[0].dest_dealing();
     Index begin[kMaxSpatialRank] = {};
     Index end[kMaxSpatialRank] = {};
     for (int axis = 0; axis < outer; ++axis) {
       end[axis] = l_.axes[axis].dest();
     }
-    begin[0] = first_step * classes;
-    end[0] = std::min((first_step + l_.steps_per_block) * classes, l_.axes[0].dest());
+    begin[0] = first_axis.position(0, first_step);
+    end[0] = std::min(first_axis.position(0, first_step + l_.steps_per_block), l_.axes[0].dest());
     dest_row_count = 0;
     for_each_tuple(outer, begin, end, [&](const Index* tuple) {
       DestRow row;
       for (int axis = 0; axis < outer; ++axis) {
-        const Index c = l_.axes[axis].dest_classes();
-        row.at += (tuple[axis] / c - (axis == 0 ? first_step : 0)) * l_.pitch[axis];
-        row.row_class = row.row_class * c + tuple[axis] % c;
+        const Dealing dealing = l_.axes[axis].dest_dealing();
+        row.at += (dealing.place(tuple[axis]) - (axis == 0 ? first_step : 0)) * l_.pitch[axis];
+        row.row_class = row.row_class * dealing.phases + dealing.phase(tuple[axis]);
       }
       dest_rows[dest_row_count++] = row;
     });
@@ -405,7 +407,7 @@ inline bool has_short_rows(const Plan& plan, Index bytes_per_number) {
   constexpr Index kAdjoint = 768;
   const WindowAxis& a = plan.last();
   const Index bytes = a.in * bytes_per_number;
-  return plan.to_cells ? bytes <= kAdjoint || a.span() > a.stride : bytes <= kForward;
+  return plan.to_cells ? bytes <= kAdjoint || a.shared() > 0 : bytes <= kForward;
 }
 
 /// Calls run(begin, end) over the groups of planes of all blocks, on all threads: item i is block

@@ -57,8 +57,7 @@ class AvgPlanes {
         uniform_(call.divisors.uniform != 0) {
     // A share of a cell that one window sees is the same divided before it is spread.
     for (int axis = 0; to_cells_ && axis < l_.rank; ++axis) {
-      divides_last_ =
-          divides_last_ || (uniform_ && l_.axes[axis].a.span() > l_.axes[axis].a.stride);
+      divides_last_ = divides_last_ || (uniform_ && l_.axes[axis].a.shared() > 0);
     }
   }
 

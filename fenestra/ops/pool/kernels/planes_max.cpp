@@ -150,9 +150,7 @@ class MaxPlanesForward {
       std::copy(first_, first_ + l_.block_size, first_ + plane * l_.block_size);
     }
   }
-  static bool looks_outside(const WindowAxis& a) {
-    return a.pad_low > 0 || a.window(a.out - 1).cell(a.kernel - 1) >= a.in;
-  }
+  static bool looks_outside(const WindowAxis& a) { return a.inner_windows().count() < a.out; }
   static Index first_real(const WindowAxis& a, Index o) {
     return a.taps(a.window(o), Visit::real).begin;
   }

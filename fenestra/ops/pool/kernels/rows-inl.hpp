@@ -156,47 +156,45 @@ class RowSplitter {
   Index odd_to_ = 0;
 };
 
+/// What of a block is inside, counted from its first; none of it is somewhere in the block too.
+HWY_INLINE Columns part_of(Columns columns, const IndexRange& inside) {
+  const Index low = std::clamp(inside.begin, columns.begin, columns.end);
+  return {low - columns.begin, std::clamp(inside.end, low, columns.end) - columns.begin};
+}
+
 /// The inverse for cells: phase r of step j at from[r * pitch + (j - columns.begin) * inner] to its
 /// place in the row.
 template <class T>
 HWY_INLINE void merge_row(
     const T* from, Index pitch, const WindowAxis& a, Index inner, Columns columns, T* row) {
-  const Index first = a.cell_at(columns.begin, 0);
-  Index j = 0;
-  if (a.stride == 2 && inner == 1) {
-    if (first < 0) {
-      if (first + 1 >= 0 && first + 1 < a.in) {
-        row[first + 1] = from[pitch];
-      }
-      j = 1;
-    }
-    const Wide<T> d;
-    const Index pairs = std::min(columns.count(), (a.in - first) / 2);
-    T* to = row + first + 2 * j;
-    for (; j + lanes(d) <= pairs; j += lanes(d), to += 2 * lanes(d)) {
-      hn::StoreInterleaved2(hn::LoadU(d, from + j), hn::LoadU(d, from + pitch + j), d, to);
-    }
-  }
-  for (; j < columns.count(); ++j) {
-    for (Index phase = 0; phase < a.stride; ++phase) {
-      const Index cell = a.cell_at(columns.begin + j, phase);
-      if (cell >= 0 && cell < a.in) {
-        if (inner == 1) {
-          row[cell] = from[phase * pitch + j];
-        } else {
-          std::memcpy(row + cell * inner,
-                      from + phase * pitch + j * inner,
-                      static_cast<std::size_t>(inner) * sizeof(T));
+  const auto merge = [&](Index begin, Index end) {
+    for (Index j = begin; j < end; ++j) {
+      for (Index phase = 0; phase < a.stride; ++phase) {
+        const Index cell = a.cell_at(columns.begin + j, phase);
+        if (a.is_real(cell)) {
+          if (inner == 1) {
+            row[cell] = from[phase * pitch + j];
+          } else {
+            std::memcpy(row + cell * inner,
+                        from + phase * pitch + j * inner,
+                        static_cast<std::size_t>(inner) * sizeof(T));
+          }
         }
       }
     }
+  };
+  Index j = 0;
+  if (a.stride == 2 && inner == 1) {
+    const Columns pairs = part_of(columns, a.whole_steps());
+    merge(0, pairs.begin);
+    j = pairs.begin;
+    const Wide<T> d;
+    T* to = row + a.cell_at(columns.begin + j, 0);
+    for (; j + lanes(d) <= pairs.end; j += lanes(d), to += 2 * lanes(d)) {
+      hn::StoreInterleaved2(hn::LoadU(d, from + j), hn::LoadU(d, from + pitch + j), d, to);
+    }
   }
-}
-
-/// What of a block is inside, counted from its first; none of it is somewhere in the block too.
-HWY_INLINE Columns part_of(Columns columns, const IndexRange& inside) {
-  const Index low = std::clamp(inside.begin, columns.begin, columns.end);
-  return {low - columns.begin, std::clamp(inside.end, low, columns.end) - columns.begin};
+  merge(j, columns.count());
 }
 
 /// Windows [begin, end) of a block, counted from its first, that see real cells only.
@@ -394,9 +392,9 @@ class RowReader {
     return a.stride == 1 || (a.stride == 2 && inner == 1 && a.kernel > 1);
   }
   /// Numbers that vectors read before the start of a row, and from there on.
-  static Index room_below(const WindowAxis& a, Index inner) { return a.pad_low * inner; }
+  static Index room_below(const WindowAxis& a, Index inner) { return -a.window(0).first * inner; }
   static Index room_above(const WindowAxis& a, Index inner) {
-    return std::max(a.in, a.out * a.stride + a.span() - a.pad_low) * inner;
+    return std::max(a.in, a.window(a.out).first + a.span()) * inner;
   }
   template <int kStride, class Reducer>
   HWY_INLINE void walk(const T* row, Reducer& reducer) const {

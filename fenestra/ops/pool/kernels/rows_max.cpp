@@ -326,25 +326,22 @@ class MaxScatter {
   }
   void start(Columns columns) {
     columns_ = columns;
+    seen_ = StepWindows(a_, columns);
     Index next = 0;
     for (Index phase = 0; phase < a_.stride; ++phase) {
       phase_begin_[phase] = next;
-      for (Index t = a_.kernel - 1; t >= 0; --t) {  // windows ascend where taps descend
-        if (a_.tap_phase(t) == phase) {
-          taps_[next++] = {(a_.last_step() - a_.tap_step(t)) * inner_, t};
-        }
-      }
+      for_each_phase_tap(a_, phase, [&](Index t, Index steps) {
+        taps_[next++] = {steps * inner_, t};
+      });
     }
     phase_begin_[a_.stride] = next;
   }
   void prepare(T* slot, Index plane, Index source_row) const {
     const Index at =
         plane * call_.plan.source_plane_size() + source_row * call_.plan.source_row_size();
-    const Index first = columns_.begin - a_.last_step();
-    const Index begin = std::clamp<Index>(first, 0, a_.out);
-    const Index end = std::clamp<Index>(columns_.end, begin, a_.out);
-    const Index lead = std::min((begin - first) * inner_, run_);
-    const Index count = (end - begin) * inner_;
+    const Index begin = seen_.windows.begin;
+    const Index lead = std::min(seen_.missing * inner_, run_);
+    const Index count = seen_.windows.count() * inner_;
     T* ids = slot + run_;
     fill(slot, lead, T(0));
     fill(ids, lead, T(-1));
@@ -417,6 +414,7 @@ class MaxScatter {
   const Index inner_;
   const Index run_;
   Columns columns_;
+  StepWindows seen_;
   T* phases_ = nullptr;
   PhaseTap* taps_ = nullptr;
   Index* phase_begin_ = nullptr;

@@ -445,13 +445,20 @@ class SmoothSpread {
     cells_ = carver.take<T>(call_.tiling.columns_per_block * inner_ + kSlack);
     phases_ = carver.take<T>(a_.stride * phase_size(call_.tiling.columns_per_block));
     sources_ = carver.take<const T*>(most_row_links(plan_) * a_.kernel);
+    offsets_ = carver.take<Index>(a_.kernel);
+    phase_begin_ = carver.take<Index>(a_.stride + 1);
   }
   void start(Columns columns) {
     columns_ = columns;
-    const Index first = columns.begin - a_.last_step();
-    windows_.begin = std::clamp<Index>(first, 0, a_.out);
-    windows_.end = std::clamp<Index>(columns.end, windows_.begin, a_.out);
-    lead_ = std::min((windows_.begin - first) * inner_, run_);
+    Index next = 0;
+    for (Index phase = 0; phase < a_.stride; ++phase) {
+      phase_begin_[phase] = next;
+      for_each_phase_tap(a_, phase, [&](Index, Index steps) { offsets_[next++] = steps * inner_; });
+    }
+    phase_begin_[a_.stride] = next;
+    const StepWindows seen(a_, columns);
+    windows_ = seen.windows;
+    lead_ = std::min(seen.missing * inner_, run_);
     if (windows_.count() > 0) {
       rows_.start(call_, windows_);
     }
@@ -509,11 +516,8 @@ class SmoothSpread {
     for (Index phase = 0; phase < a_.stride; ++phase) {
       Index sources = 0;
       for (Index l = 0; l < count; ++l) {
-        for (Index t = a_.kernel - 1; t >= 0; --t) {
-          if (a_.tap_phase(t) == phase) {
-            sources_[sources++] =
-                slots + links[l].slot * slot_size() + (a_.last_step() - a_.tap_step(t)) * inner_;
-          }
+        for (Index t = phase_begin_[phase]; t < phase_begin_[phase + 1]; ++t) {
+          sources_[sources++] = slots + links[l].slot * slot_size() + offsets_[t];
         }
       }
       load_cells(x, phase);
@@ -594,6 +598,8 @@ class SmoothSpread {
   T* cells_ = nullptr;
   T* phases_ = nullptr;
   const T** sources_ = nullptr;
+  Index* offsets_ = nullptr;  // of the taps, phase by phase
+  Index* phase_begin_ = nullptr;
 };
 
 template <class T>

@@ -182,6 +182,7 @@ class AvgSpread {
     rows_ = carver.take<const T*>(most_row_links(plan_));
     const Index cells = call_.tiling.columns_per_block * a_.stride;
     cell_links_ = carver.take<CellLink>(cells * most_links(a_, true, false));
+    offsets_ = carver.take<Index>(a_.kernel);
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -191,6 +192,12 @@ class AvgSpread {
               inside_.count() * inner_ >= lanes(Wide<T>());
     cell_link_count_ = 0;
     if (direct_) {
+      Index next = 0;
+      for (Index phase = 0; phase < a_.stride; ++phase) {
+        for_each_phase_tap(
+            a_, phase, [&](Index, Index steps) { offsets_[next++] = steps * inner_; });
+        phase_end_[phase] = next;
+      }
       cell_link_count_ =
           list_cell_links(a_, columns.begin, columns.begin + inside_.begin, cell_links_);
       cell_link_count_ += list_cell_links(
@@ -220,7 +227,7 @@ class AvgSpread {
     T* to = slot + (a_.cell_at(columns_.begin, 0) - cells_.begin) * inner_;
     const Wide<T> d;
     const Index from = inside_.begin * inner_;
-    const T* at = y_bar + (columns_.begin - a_.last_step()) * inner_ + from;
+    const T* at = y_bar + a_.windows_of_steps(columns_).begin * inner_ + from;
     if (a_.stride == 1) {
       for_exact(d, inside_.count() * inner_, [&](Index i, Index) HWY_ATTR {
         hn::StoreU(windows(d, at + i, 0), d, to + from + i);
@@ -257,14 +264,11 @@ class AvgSpread {
   template <class D>
   HWY_INLINE hn::Vec<D> windows(D d, const T* at, Index phase) const {
     auto sum = hn::Zero(d);
-    for (Index t = a_.kernel - 1; t >= 0; --t) {
-      if (a_.stride == 1 || tap_parity(t) == phase) {
-        sum = hn::Add(sum, hn::LoadU(d, at + (a_.last_step() - a_.tap_step(t)) * inner_));
-      }
+    for (Index t = phase == 0 ? 0 : phase_end_[phase - 1]; t < phase_end_[phase]; ++t) {
+      sum = hn::Add(sum, hn::LoadU(d, at + offsets_[t]));
     }
     return sum;
   }
-  Index tap_parity(Index t) const { return (t * a_.dilation) & 1; }
 
   /// The cells at the ends of the block, each from the windows that see it.
   void ends(const T* y_bar, T* slot) const {
@@ -287,17 +291,14 @@ class AvgSpread {
   /// All cells of the block, from window to window.
   void spread(const T* y_bar, T* slot) const {
     fill(slot, cells_.count() * inner_, T(0));
-    const Index first = std::max<Index>(columns_.begin - a_.last_step(), 0);
-    const Index last = std::min(columns_.end, a_.out);
-    for (Index o = first; o < last; ++o) {
+    const IndexRange needed = a_.needed_windows(cells_);
+    for (Index o = needed.begin; o < needed.end; ++o) {
       const Window window = a_.window(o);
-      for (Index t = 0; t < a_.kernel; ++t) {
-        const Index cell = window.cell(t);
-        if (cell >= cells_.begin && cell < cells_.end) {
-          T* to = slot + (cell - cells_.begin) * inner_;
-          for (Index c = 0; c < inner_; ++c) {
-            to[c] += y_bar[o * inner_ + c];
-          }
+      const TapRange taps = taps_within(window, cells_.begin, cells_.end);
+      for (Index t = taps.begin; t < taps.end; ++t) {
+        T* to = slot + (window.cell(t) - cells_.begin) * inner_;
+        for (Index c = 0; c < inner_; ++c) {
+          to[c] += y_bar[o * inner_ + c];
         }
       }
     }
@@ -331,6 +332,8 @@ class AvgSpread {
   const T** rows_ = nullptr;
   CellLink* cell_links_ = nullptr;
   Index cell_link_count_ = 0;
+  Index* offsets_ = nullptr;  // of the taps, phase by phase
+  Index phase_end_[2] = {};   // of the two phases that are read directly
 };
 
 template <class T, class R>
