@@ -195,16 +195,16 @@ class Block {
         j0_(j0),
         columns_(j1 - j0),
         width_(width_for<T>(job.size.rows)),
-        b_in_place_(job.b.packed == nullptr && job.b.pack == nullptr && job.b.line_stride == 1 &&
+        b_in_place_(job.b.packed == nullptr && job.b.columns == nullptr && job.b.line_stride == 1 &&
                     panel1 - panel0 <= 2),
-        b_streamed_(job.b.packed == nullptr && job.b.pack != nullptr &&
+        b_streamed_(job.b.packed == nullptr && job.b.columns != nullptr &&
                     job.a.access != LeftAccess::packed_block &&
                     rows_ * (job.cuts.size / job.cuts.segment + 1) <= kMostStarts) {
     const Index padded = ceil_of(columns_, width_) * width_;
     c_stride_ = job.c.row_stride;
-    if (job.c.store != nullptr) {
+    if (job.c.sink != nullptr) {
       c_stride_ = padded;
-      c_ = scratch<T>(scratch_gemm_c, static_cast<std::size_t>(rows_ * padded));
+      c_ = frame_.take<T>(rows_ * padded);
     } else {
       const Index period = job.c.period > 0 ? job.c.period : job.size.columns;
       c_ = job.c.data + row0_ * c_stride_ + j0 / period * job.c.period_stride + j0 % period;
@@ -213,8 +213,7 @@ class Block {
       return;
     }
     const Index depth = std::max<Index>(job.cuts.size, 1);
-    b_ = scratch<T>(scratch_gemm_b,
-                    static_cast<std::size_t>((b_streamed_ ? width_ : padded) * depth));
+    b_ = frame_.take<T>((b_streamed_ ? width_ : padded) * depth);
   }
 
   void run() {
@@ -223,28 +222,30 @@ class Block {
       std::tie(k0_, k1_) = job_.cuts.block(block);
       first_ = block == 0;
       last_ = block + 1 == blocks;
-      if (job_.b.prepare != nullptr) {
-        job_.b.prepare(job_.b.object, {j0_, columns_, k0_, k1_});
+      ScratchFrame frame;
+      if (job_.b.packed == nullptr && job_.b.columns != nullptr) {
+        source_ = &job_.b.columns->open({j0_, columns_, k0_, k1_}, frame);
       }
       if (!b_streamed_ && job_.b.packed == nullptr) {
         pack_columns(b_in_place_ ? columns_ / width_ * width_ : 0, columns_, b_);
       }
       for (Index chunk0 = panel0_; chunk0 < panel1_;) {
         const Index chunk1 = b_streamed_ ? panel1_ : end_of_chunk(chunk0);
-        prepare_rows(chunk0, chunk1);
+        ScratchFrame rows;
+        prepare_rows(chunk0, chunk1, rows);
         for (Index j = 0; j < columns_; j += width_) {
           multiply(chunk0, chunk1, j);
         }
-        if (last_ && job_.c.finish != nullptr && job_.c.store == nullptr) {
+        if (last_ && job_.c.finisher != nullptr && job_.c.sink == nullptr) {
           for (Index i = job_.panels.begin(chunk0); i < job_.panels.begin(chunk1); ++i) {
-            job_.c.finish(job_.c.finisher, c_ + (i - row0_) * c_stride_, columns_);
+            job_.c.finisher->finish(c_ + (i - row0_) * c_stride_, columns_);
           }
         }
         chunk0 = chunk1;
       }
     }
-    if (job_.c.store != nullptr) {
-      job_.c.store(job_.c.object, {row0_, row0_ + rows_, j0_, j0_ + columns_}, c_, c_stride_);
+    if (job_.c.sink != nullptr) {
+      job_.c.sink->store({row0_, row0_ + rows_, j0_, j0_ + columns_}, c_, c_stride_);
     }
   }
 
@@ -270,25 +271,25 @@ class Block {
     }
     const PanelRange range{j0_ + begin, end - begin, k0_, k1_};
     T* dst = b_streamed_ ? panels : panels + begin * depth();
-    if (job_.b.pack != nullptr) {
-      job_.b.pack(job_.b.object, range, width_, dst);
+    if (source_ != nullptr) {
+      source_->pack(range, width_, dst);
     } else {
       const StridedOperand<T> matrix{job_.b.data, job_.b.line_stride, job_.b.depth_stride};
-      pack_strided<T>(&matrix, range, width_, dst);
+      pack_strided(matrix, range, width_, dst);
     }
   }
 
   /// Brings the rows of some panels for the depths at hand: their starts, or a packed copy.
-  void prepare_rows(Index chunk0, Index chunk1) {
+  void prepare_rows(Index chunk0, Index chunk1, ScratchFrame& frame) {
     const LeftOperand<T>& a = job_.a;
     chunk_row_ = job_.panels.begin(chunk0);
     const Index rows = job_.panels.begin(chunk1) - chunk_row_;
     segment0_ = k0_ / job_.cuts.segment;
     segments_ = job_.cuts.per_segment > 0 ? 1 : std::max<Index>(depth() / job_.cuts.segment, 1);
     if (a.access == LeftAccess::rows) {
-      starts_ = scratch<const T*>(scratch_gemm_rows, static_cast<std::size_t>(rows * segments_));
+      starts_ = frame.take<const T*>(rows * segments_);
     } else if (a.access == LeftAccess::packed_block) {
-      a_ = scratch<T>(scratch_gemm_a, static_cast<std::size_t>(rows * depth()));
+      a_ = frame.take<T>(rows * depth());
     } else {
       return;
     }
@@ -296,10 +297,9 @@ class Block {
       const Index i0 = job_.panels.begin(p);
       const Index at = i0 - chunk_row_;
       if (a.access == LeftAccess::packed_block) {
-        a.pack(a.object, {i0, height(p), k0_, k1_}, height(p), a_ + at * depth());
-      } else if (a.row_starts != nullptr) {
-        a.row_starts(
-            a.object, i0, height(p), segment0_, segment0_ + segments_, starts_ + at * segments_);
+        a.panels->pack({i0, height(p), k0_, k1_}, height(p), a_ + at * depth());
+      } else if (a.rows != nullptr) {
+        a.rows->starts(i0, height(p), segment0_, segment0_ + segments_, starts_ + at * segments_);
       } else {
         for (Index i = 0; i < height(p); ++i) {
           starts_[at + i] = a.data + (i0 + i) * a.row_stride;
@@ -322,8 +322,8 @@ class Block {
       tile.b = job_.b.data + k0_ * job_.b.depth_stride + j0_ + j;
       tile.b_stride = job_.b.depth_stride;
     } else if (b_streamed_) {
-      if (job_.b.find != nullptr && tile.columns == width_) {
-        tile.b = job_.b.find(job_.b.object, {j0_ + j, width_, k0_, k1_}, &tile.b_offsets);
+      if (tile.columns == width_) {
+        tile.b = source_->find({j0_ + j, width_, k0_, k1_}, &tile.b_offsets);
       }
       if (tile.b == nullptr) {
         pack_columns(j, j + tile.columns, b_);
@@ -336,7 +336,7 @@ class Block {
       tile.b_stride = width_;
     }
     const bool offsets = tile.b_offsets != nullptr;
-    tile.accumulate = !first_ || (c.accumulate && c.store == nullptr);
+    tile.accumulate = !first_ || (c.accumulate && c.sink == nullptr);
     tile.column_bias = last_ && c.column_bias != nullptr ? c.column_bias + j0_ + j : nullptr;
     tile.c_stride = c_stride_;
     const Index vectors = ceil_of(tile.columns, lanes_of<T>());
@@ -367,6 +367,7 @@ class Block {
   }
 
   const Job<T>& job_;
+  ScratchFrame frame_;
   Index panel0_;
   Index panel1_;
   Index row0_;
@@ -379,6 +380,7 @@ class Block {
                      // first-level cache, while A comes from the second at 4 bytes per cycle
   T* c_ = nullptr;
   Index c_stride_ = 0;
+  const ColumnSource<T>* source_ = nullptr;  // of the block of depth at hand
   T* b_ = nullptr;
   T* a_ = nullptr;
   const T** starts_ = nullptr;
@@ -494,12 +496,15 @@ void run_job(Job<T>& job) {
   const LeftOperand<T>& a = job.a;
   job.panels = row_panels(size.rows);
   const bool serial = size.rows * size.columns * size.depth < kSerialWork;
+  ScratchFrame frame;
   if (a.access == LeftAccess::packed && a.packed != nullptr) {
     job.shared_a = a.packed;
   } else if (a.access == LeftAccess::packed) {
-    T* shared = scratch<T>(scratch_gemm_shared, static_cast<std::size_t>(size.rows * size.depth));
+    T* shared = frame.take<T>(size.rows * size.depth);
     job.shared_a = shared;
-    const auto pack = [&](Index begin, Index end) { pack_rows(job, begin, end, shared); };
+    const auto pack = [&](Index begin, Index end) {
+      pack_rows(*a.panels, job.panels, job.cuts, begin, end, shared);
+    };
     if (serial) {
       pack(0, job.panels.count);
     } else {
@@ -564,12 +569,11 @@ void gemm(const GemmSize& size,
 }
 
 template <class T>
-void pack_strided(const void* strided_operand, const PanelRange& range, Index width, T* dst) {
-  const auto& m = *static_cast<const StridedOperand<T>*>(strided_operand);
+void pack_strided(const StridedOperand<T>& matrix, const PanelRange& range, Index width, T* dst) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    HWY_DYNAMIC_DISPATCH(pack_matrix_f32)(m, range, width, dst);
+    HWY_DYNAMIC_DISPATCH(pack_matrix_f32)(matrix, range, width, dst);
   } else {
-    HWY_DYNAMIC_DISPATCH(pack_matrix_f64)(m, range, width, dst);
+    HWY_DYNAMIC_DISPATCH(pack_matrix_f64)(matrix, range, width, dst);
   }
 }
 
@@ -587,7 +591,7 @@ void transpose(
   template Index panel_width<T>(Index) noexcept;                                          \
   template void gemm(                                                                     \
       const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, const Product<T>&); \
-  template void pack_strided(const void*, const PanelRange&, Index, T*);                  \
+  template void pack_strided(const StridedOperand<T>&, const PanelRange&, Index, T*);     \
   template void transpose(const T*, Index, Index, Index, T*, Index) noexcept
 
 FENESTRA_INSTANTIATE_GEMM(float);

@@ -11,9 +11,11 @@ using namespace fenestra::kernels::detail;
 
 namespace {
 
-/// How a matrix in memory is read; `a` is to outlive it.
+/// How a matrix in memory is read; `panels` are of it.
 template <class T>
-LeftOperand<T> strided_left(const GemmSize& size, const StridedOperand<T>& a) {
+LeftOperand<T> strided_left(const GemmSize& size,
+                            const StridedOperand<T>& a,
+                            const StridedPanels<T>& panels) {
   LeftOperand<T> left;
   left.data = a.data;
   if (a.depth_stride == 1) {
@@ -26,8 +28,7 @@ LeftOperand<T> strided_left(const GemmSize& size, const StridedOperand<T>& a) {
     left.depth_stride = a.depth_stride;
   } else {
     left.access = LeftAccess::packed_block;
-    left.object = &a;
-    left.pack = pack_strided<T>;
+    left.panels = &panels;
   }
   return left;
 }
@@ -45,10 +46,12 @@ Index packed_left_elements(const GemmSize& size) noexcept {
 }
 
 template <class T>
-void pack_left(const GemmSize& size, const LeftOperand<T>& a, T* packed) {
-  const Job<T> job{size, a, {}, {}, depth_cuts(size, a), row_panels(size.rows), nullptr};
-  parallel_for(
-      job.panels.count, 4, [&](Index begin, Index end) { pack_rows(job, begin, end, packed); });
+void pack_left(const GemmSize& size, const PanelSource<T>& a, T* packed) {
+  const DepthCuts cuts(size.depth, 0);
+  const RowPanels panels = row_panels(size.rows);
+  parallel_for(panels.count, 4, [&](Index begin, Index end) {
+    pack_rows(a, panels, cuts, begin, end, packed);
+  });
 }
 
 template <class T>
@@ -58,11 +61,8 @@ Index packed_right_elements(const GemmSize& size) noexcept {
 }
 
 template <class T>
-void pack_right(const GemmSize& size,
-                const LeftOperand<T>& a,
-                const RightOperand<T>& b,
-                T* packed) {
-  const DepthCuts cuts = depth_cuts(size, a);
+void pack_right(const GemmSize& size, Index segment, const RightOperand<T>& b, T* packed) {
+  const DepthCuts cuts(size.depth, segment);
   const Index width = panel_width<T>(size.rows);
   const Index panels = ceil_of(size.columns, width);
   const StridedOperand<T> matrix{b.data, b.line_stride, b.depth_stride};
@@ -72,10 +72,12 @@ void pack_right(const GemmSize& size,
     for (Index block = 0; block < cuts.count(); ++block) {
       const auto [k0, k1] = cuts.block(block);
       T* dst = packed + k0 * panels * width + j0 * (k1 - k0);
-      if (b.pack != nullptr) {
-        b.pack(b.object, {j0, columns, k0, k1}, width, dst);
+      const PanelRange range{j0, columns, k0, k1};
+      if (b.columns != nullptr) {
+        ScratchFrame frame;
+        b.columns->open(range, frame).pack(range, width, dst);
       } else {
-        pack_strided<T>(&matrix, {j0, columns, k0, k1}, width, dst);
+        pack_strided(matrix, range, width, dst);
       }
     }
   });
@@ -86,7 +88,8 @@ void gemm_strided(const GemmSize& size,
                   const StridedOperand<T>& a,
                   const StridedOperand<T>& b,
                   const Product<T>& c) {
-  gemm<T>(size, strided_left(size, a), strided_right(b), c);
+  const StridedPanels<T> panels(a);
+  gemm<T>(size, strided_left(size, a, panels), strided_right(b), c);
 }
 
 template <class T>
@@ -94,23 +97,24 @@ void gemm_strided(const GemmSize& size,
                   const StridedOperand<T>& a,
                   const T* packed_b,
                   const Product<T>& c) {
-  gemm<T>(size, strided_left(size, a), {.packed = packed_b}, c);
+  const StridedPanels<T> panels(a);
+  gemm<T>(size, strided_left(size, a, panels), {.packed = packed_b}, c);
 }
 
 template <class T>
 void pack_strided_right(const GemmSize& size, const StridedOperand<T>& b, T* packed) {
-  pack_right<T>(size, {}, strided_right(b), packed);
+  pack_right<T>(size, 0, strided_right(b), packed);
 }
 
-#define FENESTRA_INSTANTIATE_PACKING(T)                                                         \
-  template Index packed_left_elements<T>(const GemmSize&) noexcept;                             \
-  template void pack_left(const GemmSize&, const LeftOperand<T>&, T*);                          \
-  template Index packed_right_elements<T>(const GemmSize&) noexcept;                            \
-  template void pack_right(const GemmSize&, const LeftOperand<T>&, const RightOperand<T>&, T*); \
-  template void gemm_strided(                                                                   \
-      const GemmSize&, const StridedOperand<T>&, const StridedOperand<T>&, const Product<T>&);  \
-  template void gemm_strided(                                                                   \
-      const GemmSize&, const StridedOperand<T>&, const T*, const Product<T>&);                  \
+#define FENESTRA_INSTANTIATE_PACKING(T)                                                        \
+  template Index packed_left_elements<T>(const GemmSize&) noexcept;                            \
+  template void pack_left(const GemmSize&, const PanelSource<T>&, T*);                         \
+  template Index packed_right_elements<T>(const GemmSize&) noexcept;                           \
+  template void pack_right(const GemmSize&, Index, const RightOperand<T>&, T*);                \
+  template void gemm_strided(                                                                  \
+      const GemmSize&, const StridedOperand<T>&, const StridedOperand<T>&, const Product<T>&); \
+  template void gemm_strided(                                                                  \
+      const GemmSize&, const StridedOperand<T>&, const T*, const Product<T>&);                 \
   template void pack_strided_right(const GemmSize&, const StridedOperand<T>&, T*)
 
 FENESTRA_INSTANTIATE_PACKING(float);

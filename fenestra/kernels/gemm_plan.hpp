@@ -109,19 +109,23 @@ RowPanels row_panels(Index rows) noexcept;
 
 template <class T>
 DepthCuts depth_cuts(const GemmSize& size, const LeftOperand<T>& a) {
-  return {size.depth, a.row_starts != nullptr ? a.segment : 0};
+  return {size.depth, a.rows != nullptr ? a.segment : 0};
 }
 
 /// Row panels [begin, end) of A, whole depth: [block of depth][row panel][depth][row].
 template <class T>
-void pack_rows(const Job<T>& job, Index begin, Index end, T* dst) {
+void pack_rows(const PanelSource<T>& a,
+               const RowPanels& panels,
+               const DepthCuts& cuts,
+               Index begin,
+               Index end,
+               T* dst) {
   for (Index p = begin; p < end; ++p) {
-    const Index i0 = job.panels.begin(p);
-    const Index height = job.panels.begin(p + 1) - i0;
-    for (Index block = 0; block < job.cuts.count(); ++block) {
-      const auto [k0, k1] = job.cuts.block(block);
-      job.a.pack(
-          job.a.object, {i0, height, k0, k1}, height, dst + k0 * job.size.rows + i0 * (k1 - k0));
+    const Index i0 = panels.begin(p);
+    const Index height = panels.begin(p + 1) - i0;
+    for (Index block = 0; block < cuts.count(); ++block) {
+      const auto [k0, k1] = cuts.block(block);
+      a.pack({i0, height, k0, k1}, height, dst + k0 * panels.rows + i0 * (k1 - k0));
     }
   }
 }
@@ -148,10 +152,10 @@ PackCost pack_cost(const Job<T>& job) {
   constexpr Index kCopied = 4;
   constexpr Index kTransposed = 16;
   constexpr Index kGathered = 32;
-  const Index right = job.b.packed != nullptr  ? 0
-                      : job.b.pack != nullptr  ? kGathered
-                      : job.b.line_stride == 1 ? kCopied
-                                               : kTransposed;
+  const Index right = job.b.packed != nullptr    ? 0
+                      : job.b.columns != nullptr ? kGathered
+                      : job.b.line_stride == 1   ? kCopied
+                                                 : kTransposed;
   return {job.a.access == LeftAccess::packed_block ? kTransposed : 0, right};
 }
 
@@ -168,11 +172,11 @@ BlockGrid divide(const Job<T>& job) {
   const auto bytes = static_cast<Index>(sizeof(T));
   const Index width = panel_width<T>(job.size.rows);
   BlockGrid grid{};
-  grid.period = job.c.period > 0 && job.c.store == nullptr ? job.c.period : job.size.columns;
+  grid.period = job.c.period > 0 && job.c.sink == nullptr ? job.c.period : job.size.columns;
   grid.periods = job.size.columns / grid.period;
   const Index most = job.size.rows < 24 ? 2 * kColumnBytes / bytes : kColumnBytes / bytes;
   const Index fewest_rows = std::min(
-      ceil_of(job.size.rows, job.c.store != nullptr ? kTileRows : kBlockRows), job.panels.count);
+      ceil_of(job.size.rows, job.c.sink != nullptr ? kTileRows : kBlockRows), job.panels.count);
   const Index fewest_columns = ceil_of(grid.period, most);
   grid.row_blocks = fewest_rows;
   cut_columns(grid, fewest_columns, width);

@@ -29,10 +29,6 @@ class ConvFinish {
 
   /// Elements [first, first + count) of the result, each exactly once.
   void run(T* first, Index count) const;
-  /// The same as a function that knows no convolution, for kernels::gemm.
-  static void run_object(const void* finish, T* first, Index count) {
-    static_cast<const ConvFinish*>(finish)->run(first, count);
-  }
 
  private:
   const ConvEpilogue& epilogue_;

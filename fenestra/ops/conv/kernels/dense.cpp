@@ -62,7 +62,7 @@ class Dense {
         g_.batch * g_.groups * source_channels_ * plane_cells() * static_cast<Index>(sizeof(T)) >
             kCachedBytes;
     choose_band();
-    allocate(kernels::scratch_caller, [&](Arena& arena) { cut_tables(arena); });
+    take_tables();
     fill_tables();
   }
 
@@ -72,9 +72,8 @@ class Dense {
   void pack_weights(T* packed) const {
     const Index blocks = this->blocks();
     const auto body = [&](Index begin, Index end) {
-      Index* place = nullptr;
-      allocate(kernels::scratch_caller_2,
-               [&](Arena& arena) { place = arena.take<Index>(inner_taps_); });
+      kernels::ScratchFrame frame;
+      Index* place = frame.take<Index>(inner_taps_);
       for (Index job = begin; job < end; ++job) {
         const Index group = job / blocks;
         const Index block = job % blocks;
@@ -91,9 +90,9 @@ class Dense {
     const Index bands = uses * g_.groups;
     weights_ = arguments_.packed;
     // Weights that are used once are packed where they are used, block by block.
+    kernels::ScratchFrame frame;
     if (weights_ == nullptr && uses > 1) {
-      T* packed = kernels::scratch<T>(kernels::scratch_caller_3,
-                                      static_cast<std::size_t>(packed_elements()));
+      T* packed = frame.take<T>(packed_elements());
       pack_weights(packed);
       weights_ = packed;
     }
@@ -244,10 +243,10 @@ class Dense {
 
   Index phases() const { return rows_.phases * columns_.phases; }
 
-  void cut_tables(Arena& arena) {
-    phases_ = arena.take<DensePhase>(phases() + 1);
-    offsets_ = arena.take<Index>(inner_taps_ * column_channels_);
-    taps_ = arena.take<Index>(inner_taps_);
+  void take_tables() {
+    phases_ = frame_.take<DensePhase>(phases() + 1);
+    offsets_ = frame_.take<Index>(inner_taps_ * column_channels_);
+    taps_ = frame_.take<Index>(inner_taps_);
   }
 
   void fill_tables() {
@@ -366,23 +365,21 @@ class Dense {
     const Index column_end = std::min(band.column + band_columns_, columns_.places());
     PlaneList<T> list;
     T* strip = nullptr;
-    T* sums = nullptr;
     T* weights = nullptr;
     Index* place = nullptr;
+    kernels::ScratchFrame frame;
     // The transposes read whole vectors of cells.
     const Index sums_cells =
         stored_rows_ * rows_.phases * stored_columns_ * columns_.phases + loops_.lanes;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      sums = arena.take<T>(last_ ? 0 : sums_cells * block_width());
-      if (!in_place_) {
-        list.cut(arena, planes());
-        strip = arena.take<T>(strip_elements(band_rows_, band_columns_));
-      }
-      if (weights_ == nullptr) {
-        weights = arena.take<T>(block_width() * products());
-        place = arena.take<Index>(inner_taps_);
-      }
-    });
+    T* sums = frame.take<T>(last_ ? 0 : sums_cells * block_width());
+    if (!in_place_) {
+      list.take(frame, planes());
+      strip = frame.take<T>(strip_elements(band_rows_, band_columns_));
+    }
+    if (weights_ == nullptr) {
+      weights = frame.take<T>(block_width() * products());
+      place = frame.take<Index>(inner_taps_);
+    }
     const Index channel_stride = last_ ? 1 : source_outer_ * plane_cells();
     const T* source = arguments_.lhs +
                       band.sample * g_.groups * source_channels_ * source_outer_ * plane_cells() +
@@ -548,6 +545,7 @@ class Dense {
   const ConvGeometry& g_;
   const ConvArguments<T>& arguments_;
   const DenseLoops<T>& loops_;
+  kernels::ScratchFrame frame_;
   Windows windows_;
   Axes axes_;
   bool transposed_;

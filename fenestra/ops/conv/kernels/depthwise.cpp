@@ -46,11 +46,9 @@ class DepthwiseCorrelation {
     if (!one_channel(g_)) {
       share_vectors();
     }
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      taps_ = arena.take<DepthwiseTap>(columns() * axes_.column.kernel);
-      runs_ = arena.take<DepthwiseRun>(columns());
-      lookup_ = arena.take<DepthwiseLane<T>>(groups_.blocks == 0 ? 0 : weight_tap());
-    });
+    taps_ = frame_.take<DepthwiseTap>(columns() * axes_.column.kernel);
+    runs_ = frame_.take<DepthwiseRun>(columns());
+    lookup_ = frame_.take<DepthwiseLane<T>>(groups_.blocks == 0 ? 0 : weight_tap());
     cut_columns();
     fill_lookup();
   }
@@ -83,9 +81,9 @@ class DepthwiseCorrelation {
 
   void run() {
     weights_ = groups_.blocks == 0 ? arguments_.rhs : arguments_.packed;
+    kernels::ScratchFrame frame;
     if (weights_ == nullptr) {
-      T* packed = kernels::scratch<T>(kernels::scratch_caller_3,
-                                      static_cast<std::size_t>(packed_elements()));
+      T* packed = frame.take<T>(packed_elements());
       pack_weights(packed);
       weights_ = packed;
     }
@@ -149,9 +147,8 @@ class DepthwiseCorrelation {
 
   /// Columns of one phase of the stride see the same taps but at the borders.
   void cut_columns() {
-    Index* counts = nullptr;
-    allocate(kernels::scratch_caller_2,
-             [&](Arena& arena) { counts = arena.take<Index>(columns()); });
+    kernels::ScratchFrame frame;
+    Index* counts = frame.take<Index>(columns());
     for (Index q = 0; q < columns(); ++q) {
       Index count = 0;
       for_each_source(axes_.column, transposed_, q, [&](Index tap, Index cell) {
@@ -177,11 +174,9 @@ class DepthwiseCorrelation {
   }
 
   void run_line(Index sample, Index outer, Index target_row, Index line) const {
-    DepthwiseRow<T>* row = nullptr;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      row =
-          arena.take<DepthwiseRow<T>>(axes_.outer_product(&WindowAxis::kernel) * axes_.row.kernel);
-    });
+    kernels::ScratchFrame frame;
+    auto* row =
+        frame.take<DepthwiseRow<T>>(axes_.outer_product(&WindowAxis::kernel) * axes_.row.kernel);
     const Index source_rows = transposed_ ? axes_.row.out : axes_.row.in;
     const Index source_cells = transposed_ ? g_.windows.out_cells() : g_.windows.in_cells();
     const T* source = arguments_.lhs + sample * source_cells * source_channels_;
@@ -220,6 +215,7 @@ class DepthwiseCorrelation {
 
   const ConvGeometry& g_;
   const ConvArguments<T>& arguments_;
+  kernels::ScratchFrame frame_;
   Axes axes_;
   bool transposed_;
   Index source_channels_;
@@ -242,18 +238,12 @@ void depthwise_weight_grad(const ConvGeometry& g, const ConvArguments<T>& argume
   const Index channels = g.out_channels;
   const Index tap_rows = axes.outer_product(&WindowAxis::kernel) * axes.row.kernel;
   const Index y_rows = axes.outer_product(&WindowAxis::out) * axes.row.out;
-  Index* first = nullptr;
-  Index* end = nullptr;
-  Index* shift = nullptr;
-  Index* begin = nullptr;
-  DepthwiseRowPair* pairs = nullptr;
-  allocate(kernels::scratch_caller, [&](Arena& arena) {
-    first = arena.take<Index>(column.kernel);
-    end = arena.take<Index>(column.kernel);
-    shift = arena.take<Index>(column.kernel);
-    begin = arena.take<Index>(y_rows + 1);
-    pairs = arena.take<DepthwiseRowPair>(tap_rows * y_rows);
-  });
+  kernels::ScratchFrame frame;
+  Index* first = frame.take<Index>(column.kernel);
+  Index* end = frame.take<Index>(column.kernel);
+  Index* shift = frame.take<Index>(column.kernel);
+  Index* begin = frame.take<Index>(y_rows + 1);
+  auto* pairs = frame.take<DepthwiseRowPair>(tap_rows * y_rows);
   // A tap sees a run of columns: those before are left of the input, those behind right of it.
   for (Index t = 0; t < column.kernel; ++t) {
     const IndexRange seen = column.windows_of_tap(t);

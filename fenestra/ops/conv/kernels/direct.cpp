@@ -59,7 +59,7 @@ class Correlation {
     target_ = transposed_ ? x : y;
     place_columns();
     choose_band();
-    allocate(kernels::scratch_caller, [&](Arena& arena) { cut_tables(arena); });
+    take_tables();
     fill_tables();
     if (arguments.packed == nullptr) {
       pack_weights();
@@ -130,14 +130,14 @@ class Correlation {
     band_rows_ = std::max(band_rows_, std::min<Index>(least, 8));
   }
 
-  void cut_tables(Arena& arena) {
-    row_begin_ = arena.take<Index>(target_.rows + 1);
-    row_entries_ = arena.take<RowTap>(target_.rows * axes_.row.kernel);
-    offsets_ = arena.take<Index>(axes_.column.kernel);
-    taps_ = arena.take<Index>(axes_.column.kernel);
-    phase_ = arena.take<ColumnPhase<T>>(columns_.phases);
+  void take_tables() {
+    row_begin_ = frame_.take<Index>(target_.rows + 1);
+    row_entries_ = frame_.take<RowTap>(target_.rows * axes_.row.kernel);
+    offsets_ = frame_.take<Index>(axes_.column.kernel);
+    taps_ = frame_.take<Index>(axes_.column.kernel);
+    phase_ = frame_.take<ColumnPhase<T>>(columns_.phases);
     weights_ =
-        arguments_.packed != nullptr ? arguments_.packed : arena.take<T>(packed_elements(g_));
+        arguments_.packed != nullptr ? arguments_.packed : frame_.take<T>(packed_elements(g_));
   }
 
   void fill_tables() {
@@ -219,18 +219,13 @@ class Correlation {
   void run_job(Index sample, Index group, Index outer, Index row0) {
     const Index rows = std::min(band_rows_, target_.rows - row0);
     PlaneList<T> list;
-    T* strip = nullptr;
-    T* row_buffer = nullptr;
-    TapPlace* places = nullptr;
-    ColumnPhase<T>* phase = nullptr;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      list.cut(arena, planes());
-      strip = arena.take<T>(planes() * strip_rows(band_rows_) * pitch());
-      row_buffer = arena.take<T>(
-          columns_.phases > 1 ? columns_.phases * loops_.tile_channels * phase_[0].width : 0);
-      places = arena.take<TapPlace>(planes() * axes_.row.kernel * axes_.column.kernel);
-      phase = arena.take<ColumnPhase<T>>(columns_.phases);
-    });
+    kernels::ScratchFrame frame;
+    list.take(frame, planes());
+    T* strip = frame.take<T>(planes() * strip_rows(band_rows_) * pitch());
+    T* row_buffer =
+        frame.take<T>(columns_.phases > 1 ? columns_.phases * loops_.tile_channels * phase_[0].width : 0);
+    auto* places = frame.take<TapPlace>(planes() * axes_.row.kernel * axes_.column.kernel);
+    auto* phase = frame.take<ColumnPhase<T>>(columns_.phases);
     const Index source_channel = (sample * g_.groups + group) * source_.channels;
     const Index target_channel = (sample * g_.groups + group) * target_.channels;
     list.fill(axes_,
@@ -299,6 +294,7 @@ class Correlation {
   const ConvGeometry& g_;
   const ConvArguments<T>& arguments_;
   const DirectLoops<T>& loops_;
+  kernels::ScratchFrame frame_;
   Axes axes_;
   bool transposed_;
   TargetAxis columns_;

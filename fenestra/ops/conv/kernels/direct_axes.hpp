@@ -5,8 +5,6 @@
 #include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/conv/candidates.hpp>
 
-#include <cstddef>
-
 namespace fenestra::detail {
 
 // A strip leaves room for weights and targets in a first-level cache of 32 KiB.
@@ -16,34 +14,6 @@ inline constexpr Index kSerialWork = 200'000;
 
 constexpr Index ceil_of(Index a, Index b) { return (a + b - 1) / b; }
 constexpr Index round_up(Index a, Index b) { return ceil_of(a, b) * b; }
-
-/// Cuts arrays from one scratch buffer: first all sizes are added up, then all pointers are handed
-/// out, by the same calls.
-class Arena {
- public:
-  explicit Arena(std::byte* base) : base_(base) {}
-
-  template <class U>
-  U* take(Index count) {
-    U* result = base_ != nullptr ? reinterpret_cast<U*>(base_ + used_) : nullptr;
-    used_ += static_cast<std::size_t>(round_up(count * static_cast<Index>(sizeof(U)), 64));
-    return result;
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  std::byte* base_;
-  std::size_t used_ = 0;
-};
-
-/// `cut(arena)` takes what it needs; it is called twice.
-template <class Cut>
-void allocate(int slot, const Cut& cut) {
-  Arena measured(nullptr);
-  cut(measured);
-  Arena arena(kernels::scratch<std::byte>(slot, measured.used()));
-  cut(arena);
-}
 
 /// The axes of a problem as the loops see them: outer ones, rows, columns.
 struct Axes {
@@ -119,9 +89,9 @@ struct PlaneList {
   Index* weight_plane = nullptr;
   Index count = 0;
 
-  void cut(Arena& arena, Index most) {
-    data = arena.take<const T*>(most);
-    weight_plane = arena.take<Index>(most);
+  void take(kernels::ScratchFrame& frame, Index most) {
+    data = frame.take<const T*>(most);
+    weight_plane = frame.take<Index>(most);
   }
   /// The planes of `channels` channels from `base` on that outer target cell `q` sees.
   void fill(const Axes& axes,

@@ -28,8 +28,8 @@ class DirectLast {
 
   /// Writes the weights as `Correlate` reads them.
   void pack(T* packed) const {
-    T* w = nullptr;
-    allocate(kernels::scratch_around_2, [&](Arena& arena) { w = arena.take<T>(weights()); });
+    kernels::ScratchFrame frame;
+    T* w = frame.take<T>(weights());
     turn_weights(arguments_.rhs, true, w);
     Correlate::pack(sample_, w, packed);
   }
@@ -107,21 +107,17 @@ class DirectLast {
     const ActivationMap target = forward ? g().y_map() : g().x_map();
     const Index in = source.channels * source.cells;
     const Index out = target.channels * target.cells;
+    kernels::ScratchFrame frame;
     const T* packed = arguments_.packed;
     if (packed == nullptr) {
-      T* own = nullptr;
-      allocate(kernels::scratch_around_3,
-               [&](Arena& arena) { own = arena.take<T>(Correlate::packed_elements(g())); });
+      T* own = frame.take<T>(Correlate::packed_elements(g()));
       pack(own);
       packed = own;
     }
     const auto body = [&](Index begin, Index end) {
-      T* lhs = nullptr;
-      T* result = nullptr;
-      allocate(kernels::scratch_around, [&](Arena& arena) {
-        lhs = arena.take<T>(in);
-        result = arena.take<T>(out);
-      });
+      kernels::ScratchFrame samples;
+      T* lhs = samples.take<T>(in);
+      T* result = samples.take<T>(out);
       for (Index n = begin; n < end; ++n) {
         T* sample = arguments_.out + n * out;
         const bool is_plane = target.channels == 1;
@@ -151,16 +147,11 @@ class DirectLast {
   void add_samples() const {
     const Index x_size = g().in_channels * g().windows.in_cells();
     const Index y_size = g().out_channels * g().windows.out_cells();
-    T* x = nullptr;
-    T* y_bar = nullptr;
-    T* part = nullptr;
-    T* sum = nullptr;
-    allocate(kernels::scratch_around, [&](Arena& arena) {
-      x = arena.take<T>(x_size);
-      y_bar = arena.take<T>(y_size);
-      part = arena.take<T>(weights());
-      sum = arena.take<T>(weights());
-    });
+    kernels::ScratchFrame frame;
+    T* x = frame.take<T>(x_size);
+    T* y_bar = frame.take<T>(y_size);
+    T* part = frame.take<T>(weights());
+    T* sum = frame.take<T>(weights());
     std::fill(sum, sum + weights(), T(0));
     for (Index n = 0; n < batch_; ++n) {
       const ConvArguments<T> planes{in_planes(arguments_.lhs + n * x_size, g().x_map(), x),

@@ -33,8 +33,7 @@ class WeightGrad {
         (std::max<Index>(planes(), 1) * pitch() * axes_.row.stride + kTileChannels * y_pitch_) *
         static_cast<Index>(sizeof(T));
     band_rows_ = std::min(axes_.row.out, std::max(2 * kStripBytes / row_bytes, axes_.row.span()));
-    allocate(kernels::scratch_caller,
-             [&](Arena& arena) { offsets_ = arena.take<Index>(plane_taps_); });
+    offsets_ = frame_.take<Index>(plane_taps_);
     for (Index r = 0; r < axes_.row.kernel; ++r) {
       for (Index t = 0; t < column.kernel; ++t) {
         offsets_[r * column.kernel + t] = r * axes_.row.dilation * pitch() +
@@ -68,16 +67,12 @@ class WeightGrad {
     const Index count = planes() * channels * plane_taps_;
     PlaneList<T> list;
     PlaneList<T> targets;
-    T* strip = nullptr;
-    T* y = nullptr;
-    T* sums = nullptr;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      list.cut(arena, planes());
-      targets.cut(arena, kTileChannels);
-      strip = arena.take<T>(planes() * strip_rows(band_rows_) * pitch());
-      y = arena.take<T>(kTileChannels * band_rows_ * y_pitch_);
-      sums = arena.take<T>(count * (loops_.lanes + 1));
-    });
+    kernels::ScratchFrame frame;
+    list.take(frame, planes());
+    targets.take(frame, kTileChannels);
+    T* strip = frame.take<T>(planes() * strip_rows(band_rows_) * pitch());
+    T* y = frame.take<T>(kTileChannels * band_rows_ * y_pitch_);
+    T* sums = frame.take<T>(count * (loops_.lanes + 1));
     std::fill(sums, sums + count * loops_.lanes, T(0));
     const Index first_out = group * g_.group_out() + c0;
     for (Index n = 0; n < g_.batch; ++n) {
@@ -158,6 +153,7 @@ class WeightGrad {
   const ConvGeometry& g_;
   const ConvArguments<T>& arguments_;
   const DirectLoops<T>& loops_;
+  kernels::ScratchFrame frame_;
   Axes axes_;
   Index outer_taps_;
   Index outer_;

@@ -16,6 +16,7 @@
 #include <fenestra/ops/conv/kernels/gemm.hpp>
 #include <fenestra/ops/conv/kernels/gemm_blocked.hpp>
 #include <fenestra/ops/conv/kernels/gemm_grids.hpp>
+#include <fenestra/ops/conv/kernels/gemm_operands.hpp>
 #include <fenestra/ops/conv/kernels/patches.hpp>
 
 #include <algorithm>
@@ -27,9 +28,9 @@ namespace {
 using kernels::GemmSize;
 using kernels::LeftAccess;
 using kernels::LeftOperand;
-using kernels::PanelRange;
 using kernels::Product;
 using kernels::RightOperand;
+using kernels::ScratchFrame;
 using kernels::StridedOperand;
 
 // A row that is read in place costs a load of its address per tap, which fewer multiply-adds than
@@ -39,8 +40,6 @@ constexpr Index kFewChannels = 6;
 constexpr Index kFewCells = 128;
 // Multiply-adds of one group that are worth waking threads for its own sake.
 constexpr Index kGroupWork = 1'000'000;
-/// Elements of a cache line, at least.
-constexpr Index kLine = 8;
 
 /// results (channels x cells, or cells x channels) = w * patches, at the targets of the grid.
 template <class T>
@@ -66,52 +65,20 @@ struct Correlation {
   }
 };
 
-/// The patches as rows, channels last.
+/// The length of a row that is read in place, channels last; 0 where rows are packed.
 template <class T>
-LeftOperand<T> patch_rows(const Correlation<T>& c) {
-  LeftOperand<T> left{.object = &c.patches};
-  if (c.patches.grid.channels >= kFewChannels) {
-    left.access = LeftAccess::rows;
-    left.row_starts = cell_rows<T>;
-    left.segment = c.patches.grid.channels;
-  } else {
-    left.access = LeftAccess::packed_block;
-    left.pack = pack_cells_last<T>;
-  }
-  return left;
+Index row_segment(const Correlation<T>& c) {
+  const Index channels = c.patches.grid.channels;
+  return channels >= kFewChannels ? channels : 0;
 }
 
 /// Writes the weights as `correlate` would rather read them.
 template <class T>
 void pack_weights(const Correlation<T>& c, T* packed) {
   if (c.channels_last()) {
-    kernels::pack_right<T>(c.size(), patch_rows(c), c.w_right, packed);
+    kernels::pack_right<T>(c.size(), row_segment(c), c.w_right, packed);
   } else {
-    kernels::pack_left<T>(c.size(), c.w_left, packed);
-  }
-}
-
-/// Cells of samples so small that they share panels, channels first: stored, and finished sample by
-/// sample.
-template <class T>
-struct FinishedTarget {
-  GridTarget<T> target;
-  const ConvFinish<T>* finish = nullptr;
-  Index sample_cells = 0;
-};
-
-template <class T>
-void store_finished(const void* object, const kernels::TileRange& range, const T* tile, Index ld) {
-  const auto& t = *static_cast<const FinishedTarget<T>*>(object);
-  store_cells<T>(&t.target, range, tile, ld);
-  for (Index j = range.j0; j < range.j1;) {
-    const Index sample = j / t.sample_cells;
-    const Index end = std::min((sample + 1) * t.sample_cells, range.j1);
-    T* cells = t.target.data + sample * t.target.grid->axes[0].target_stride + j % t.sample_cells;
-    for (Index i = range.i0; i < range.i1; ++i) {
-      t.finish->run(cells + i * t.target.channel_stride, end - j);
-    }
-    j = end;
+    kernels::pack_left<T>(c.size(), *c.w_left.panels, packed);
   }
 }
 
@@ -120,51 +87,46 @@ void correlate(const Correlation<T>& c) {
   const PatchGrid& grid = c.patches.grid;
   const Index cells = grid.cells();
   const GridTarget<T> target{&grid, c.out, c.out_channel_stride};
-  FinishedTarget<T> finished{target, c.finish};
+  const RowFinisher<T> finisher(c.finish);
   Product<T> product;
   product.data = c.out;
-  product.finisher = c.finish;
-  product.finish = c.finish != nullptr ? ConvFinish<T>::run_object : nullptr;
+  product.finisher = c.finish != nullptr ? &finisher : nullptr;
   if (!grid.channels_last) {
     const Index samples = grid.rank > 1 ? grid.axes[0].count : 1;
     const Index sample_cells = samples > 0 ? cells / samples : 0;
     product.row_bias = c.bias;
     product.row_stride = c.out_channel_stride;
+    const SampleSink<T> sink(target, sample_cells, c.finish);
     const bool few = samples > 1 && sample_cells < kFewCells;
     const int inside = grid.rank > 1 ? 1 : 0;
     if (!few && is_dense_target(grid, inside, 1)) {
       product.period = sample_cells;
       product.period_stride = grid.axes[0].target_stride;
     } else {
-      product.object = &target;
-      product.store = store_cells<T>;
-      if (c.finish != nullptr) {
-        finished.sample_cells = sample_cells;
-        product.object = &finished;
-        product.store = store_finished<T>;
-      }
+      product.sink = &sink;
     }
-    kernels::gemm<T>(c.size(),
-                     c.w_left,
-                     {.object = &c.patches,
-                      .pack = pack_cells<T>,
-                      .prepare = prepare_cells<T>,
-                      .find = find_cells<T>},
-                     product);
+    const CellColumns<T> columns(c.patches);
+    kernels::gemm<T>(c.size(), c.w_left, {.columns = &columns}, product);
     return;
   }
   product.column_bias = c.bias;
   product.row_stride = grid.axes[grid.rank - 1].target_stride;
+  const ChannelSink<T> sink(target);
   if (!is_dense_target(grid, 0, product.row_stride)) {
-    product.object = &target;
-    product.store = store_channels<T>;
+    product.sink = &sink;
   }
-  kernels::gemm<T>(c.size(), patch_rows(c), c.w_right, product);
+  const CellRows<T> rows(c.patches);
+  const CellPanels<T> panels(c.patches);
+  LeftOperand<T> left{.access = LeftAccess::packed_block, .panels = &panels};
+  if (row_segment(c) > 0) {
+    left = {.access = LeftAccess::rows, .rows = &rows, .segment = row_segment(c)};
+  }
+  kernels::gemm<T>(c.size(), left, c.w_right, product);
 }
 
 template <class T>
-const T* zero_channels(Index count) {
-  T* zeros = kernels::scratch<T>(kernels::scratch_caller_3, static_cast<std::size_t>(count));
+const T* zero_channels(Index count, ScratchFrame& frame) {
+  T* zeros = frame.take<T>(count);
   std::fill(zeros, zeros + count, T(0));
   return zeros;
 }
@@ -175,6 +137,7 @@ void forward(const Group<T>& s, const F& f) {
   const ConvGeometry& g = s.g;
   const Index first_in = s.group * g.group_in();
   const Index first_out = s.group * g.group_out();
+  ScratchFrame frame;
   Correlation<T> c;
   c.patches.grid = window_grid(s);
   c.patches.data = s.arguments.lhs + first_in * s.x.channel;
@@ -188,81 +151,10 @@ void forward(const Group<T>& s, const F& f) {
   if (g.layout == Layout::channels_first) {
     c.w_left = {.access = LeftAccess::rows, .data = w, .row_stride = depth};
   } else {
-    c.patches.zeros = zero_channels<T>(g.group_in());
+    c.patches.zeros = zero_channels<T>(g.group_in(), frame);
     c.w_right = {.data = w, .depth_stride = g.out_channels};
   }
   f(c);
-}
-
-/// The weights of one phase as GEMM operands: taps[j] is the number of the phase's tap j.
-template <class T>
-struct PhaseWeights {
-  const T* w;
-  Index group_in;
-  Index group_out;
-  Index out_channels;
-  Index taps;
-  const Index* phase_taps;
-  Index phase_count;
-};
-
-/// Channels first: lines are input channels, depths (output channel, tap).
-template <class T>
-void pack_phase_left(const void* object, const PanelRange& range, Index width, T* dst) {
-  const auto& p = *static_cast<const PhaseWeights<T>*>(object);
-  const bool all_taps = p.phase_count == p.taps;
-  const Index step = p.group_in * p.taps;
-  const Index ahead = std::min(p.group_out * step, (range.k1 / p.phase_count + 1) * step);
-  for (Index k = range.k0; k < range.k1;) {
-    const Index co = k / p.phase_count;
-    const Index j = k % p.phase_count;
-    const Index length = std::min(range.k1 - k, p.phase_count - j);
-    const T* src = p.w + co * step + range.first * p.taps;
-#if defined(__GNUC__)
-    // Output channels are pages apart; eight of them ahead hide the latency of memory.
-    if ((co + 8) * step < ahead) {
-      for (Index element = 0; element < range.count * p.taps; element += kLine) {
-        __builtin_prefetch(src + 8 * step + element);
-      }
-    }
-#endif
-    if (all_taps) {
-      kernels::transpose(src + j, p.taps, range.count, length, dst, width);
-    } else {
-      for (Index t = 0; t < length; ++t) {
-        for (Index i = 0; i < range.count; ++i) {
-          dst[t * width + i] = src[i * p.taps + p.phase_taps[j + t]];
-        }
-      }
-    }
-    dst += length * width;
-    k += length;
-  }
-}
-
-/// Channels last: lines are input channels, depths (tap, output channel).
-template <class T>
-void pack_phase_right(const void* object, const PanelRange& range, Index width, T* dst) {
-  const auto& p = *static_cast<const PhaseWeights<T>*>(object);
-  const Index depth = range.k1 - range.k0;
-  for (Index line = 0; line < range.count; line += width, dst += width * depth) {
-    const Index count = std::min(width, range.count - line);
-    if (count < width) {
-      std::fill(dst, dst + width * depth, T(0));
-    }
-    for (Index k = range.k0; k < range.k1;) {
-      const Index co = k % p.group_out;
-      const Index length = std::min(range.k1 - k, p.group_out - co);
-      const Index ci = p.phase_taps[k / p.group_out] * p.group_in + range.first + line;
-      kernels::transpose(p.w + ci * p.out_channels + co,
-                         p.out_channels,
-                         count,
-                         length,
-                         dst + (k - range.k0) * width,
-                         width);
-      k += length;
-    }
-  }
 }
 
 template <class T, class F>
@@ -288,8 +180,8 @@ void input_grad_phase(const Group<T>& s, const Index* phase, const F& f) {
   if (grid.cells() == 0) {
     return;
   }
-  Index* taps =
-      kernels::scratch<Index>(kernels::scratch_caller_2, static_cast<std::size_t>(tap_count));
+  ScratchFrame frame;
+  Index* taps = frame.take<Index>(tap_count);
   for (Index j = 0; j < tap_count; ++j) {
     Index rest = j;
     Index flat = 0;
@@ -313,11 +205,13 @@ void input_grad_phase(const Group<T>& s, const Index* phase, const F& f) {
                                 g.windows.taps(),
                                 taps,
                                 tap_count};
+  const PhasePanels<T> panels(weights);
+  const PhaseColumns<T> columns(weights);
   if (g.layout == Layout::channels_first) {
-    c.w_left = {.access = LeftAccess::packed, .object = &weights, .pack = pack_phase_left<T>};
+    c.w_left = {.access = LeftAccess::packed, .panels = &panels};
   } else {
-    c.patches.zeros = zero_channels<T>(g.group_out());
-    c.w_right = {.object = &weights, .pack = pack_phase_right<T>};
+    c.patches.zeros = zero_channels<T>(g.group_out(), frame);
+    c.w_right = {.columns = &columns};
   }
   f(c);
 }
@@ -368,8 +262,8 @@ void input_grad_few(const Group<T>& s) {
           plane[cell * step] = start;
         }
       }
-      T* tile =
-          kernels::scratch<T>(kernels::scratch_caller_2, static_cast<std::size_t>(rows * columns));
+      ScratchFrame frame;
+      T* tile = frame.take<T>(rows * columns);
       LeftOperand<T> left{.data = w};
       if (last) {
         left.access = LeftAccess::rows;
@@ -412,30 +306,6 @@ void input_grad(const Group<T>& s, const F& f) {
   }
 }
 
-/// Rows of y_bar, channels first: one segment per sample.
-template <class T>
-void sample_rows(
-    const void* object, Index first, Index count, Index s0, Index s1, const T** table) {
-  const auto& s = *static_cast<const Group<T>*>(object);
-  const T* y_bar = s.arguments.rhs + (s.group * s.g.group_out() + first) * s.y.channel;
-  for (Index n = s0; n < s1; ++n) {
-    for (Index i = 0; i < count; ++i) {
-      *table++ = y_bar + n * s.y.sample + i * s.y.channel;
-    }
-  }
-}
-
-/// Channels last: the tile is transposed on its way into w_bar (k x co).
-template <class T>
-void store_weights_last(const void* object,
-                        const kernels::TileRange& range,
-                        const T* tile,
-                        Index ld) {
-  const auto& s = *static_cast<const Group<T>*>(object);
-  T* out = s.arguments.out + s.group * s.g.group_out() + range.j0 * s.g.out_channels + range.i0;
-  kernels::transpose(tile, ld, range.i1 - range.i0, range.j1 - range.j0, out, s.g.out_channels);
-}
-
 template <class T>
 void weight_grad(const Group<T>& s) {
   const ConvGeometry& g = s.g;
@@ -449,28 +319,24 @@ void weight_grad(const Group<T>& s) {
   patches.data = s.arguments.lhs + s.group * g.group_in() * s.x.channel;
   const Index columns = g.group_in() * g.windows.taps();
   const GemmSize size{g.group_out(), columns, g.batch * g.windows.out_cells()};
-  const RightOperand<T> right{.object = &patches, .pack = pack_taps<T>};
+  const TapColumns<T> taps(patches);
+  const RightOperand<T> right{.columns = &taps};
   Product<T> product;
   if (g.layout == Layout::channels_first) {
     product.data = s.arguments.out + first_out * columns;
     product.row_stride = columns;
+    const SampleRows<T> rows(s);
     kernels::gemm<T>(size,
-                     {.access = LeftAccess::rows,
-                      .object = &s,
-                      .row_starts = sample_rows<T>,
-                      .segment = g.windows.out_cells()},
+                     {.access = LeftAccess::rows, .rows = &rows, .segment = g.windows.out_cells()},
                      right,
                      product);
     return;
   }
-  product.object = &s;
-  product.store = store_weights_last<T>;
-  const StridedOperand<T> y_bar{s.arguments.rhs + first_out, 1, g.out_channels};
-  kernels::gemm<T>(
-      size,
-      {.access = LeftAccess::packed_block, .object = &y_bar, .pack = kernels::pack_strided<T>},
-      right,
-      product);
+  const WeightSink<T> sink(s);
+  product.sink = &sink;
+  const kernels::StridedPanels<T> y_bar(
+      StridedOperand<T>{s.arguments.rhs + first_out, 1, g.out_channels});
+  kernels::gemm<T>(size, {.access = LeftAccess::packed_block, .panels = &y_bar}, right, product);
 }
 
 /// Whether a group is computed by correlations: not the weight gradient, nor where products are

@@ -12,6 +12,8 @@ namespace fenestra::detail {
 namespace {
 
 using kernels::PanelRange;
+using kernels::ScratchFrame;
+using kernels::TileRange;
 
 // Elements of x copied into blocks at a time: the more, the more rarely sums are loaded and stored.
 constexpr Index kBlockedElements = Index{1} << 20;
@@ -26,8 +28,11 @@ struct Part {
   Index o1 = 0;
 };
 
+/// Brings the operands of its products itself, and takes their result.
 template <class T>
-class BlockedWeightGrad {
+class BlockedWeightGrad final : kernels::RowSource<T>,
+                                kernels::ColumnSource<T>,
+                                kernels::TileSink<T> {
  public:
   BlockedWeightGrad(const ConvGeometry& g, const ConvArguments<T>& arguments, Index group)
       : g_(g),
@@ -40,14 +45,11 @@ class BlockedWeightGrad {
 
   void run() {
     const Index columns = blocks_ * taps_ * width_;
-    tap_shift_ = kernels::scratch<Index>(
-        kernels::scratch_caller_2,
-        static_cast<std::size_t>(taps_ + most_samples() * most_rows() * row_cells_));
-    offsets_ = tap_shift_ + taps_;
+    ScratchFrame frame;
+    tap_shift_ = frame.take<Index>(taps_);
+    offsets_ = frame.take<Index>(most_samples() * most_rows() * row_cells_);
     const bool at_once = most_samples() == g_.batch && most_rows() == g_.windows[0].out;
-    T* sums = at_once ? nullptr
-                      : kernels::scratch<T>(kernels::scratch_caller_3,
-                                            static_cast<std::size_t>(g_.group_out() * columns));
+    T* sums = at_once ? nullptr : frame.take<T>(g_.group_out() * columns);
     bool first = true;
     for (Index n = 0; n < g_.batch; n += most_samples()) {
       for (Index o = 0; o < g_.windows[0].out; o += most_rows()) {
@@ -55,9 +57,10 @@ class BlockedWeightGrad {
                  std::min(n + most_samples(), g_.batch),
                  o,
                  std::min(o + most_rows(), g_.windows[0].out)};
-        copy_blocks();
+        ScratchFrame part;
+        copy_blocks(part);
         if (at_once) {
-          multiply(columns, {.object = this, .store = store_tile});
+          multiply(columns, {.sink = this});
         } else {
           multiply(columns, {.data = sums, .row_stride = columns, .accumulate = !first});
         }
@@ -66,7 +69,7 @@ class BlockedWeightGrad {
     }
     if (!at_once) {
       fenestra::parallel_for(g_.group_out(), 8, [&](Index begin, Index end) {
-        store_tile(this, {begin, end, 0, columns}, sums + begin * columns, columns);
+        store({begin, end, 0, columns}, sums + begin * columns, columns);
       });
     }
   }
@@ -98,7 +101,7 @@ class BlockedWeightGrad {
   Index samples() const { return part_.n1 - part_.n0; }
 
   /// Copies the part of x, and lists where the taps and the cells of y find it.
-  void copy_blocks() {
+  void copy_blocks(ScratchFrame& frame) {
     Index pitch[kMaxSpatialRank];
     Index cells = width_;
     for (int axis = g_.rank() - 1; axis >= 0; --axis) {
@@ -107,8 +110,7 @@ class BlockedWeightGrad {
     }
     sample_pitch_ = cells;
     block_pitch_ = samples() * cells;
-    blocked_ = kernels::scratch<T>(kernels::scratch_caller,
-                                   static_cast<std::size_t>(blocks_ * block_pitch_));
+    blocked_ = frame.take<T>(blocks_ * block_pitch_);
     for (Index t = 0; t < taps_; ++t) {
       tap_shift_[t] = tap_distance(g_.windows, t, pitch);
     }
@@ -172,40 +174,34 @@ class BlockedWeightGrad {
 
   /// product (co x (block, tap, channel)) = y_bar (co x cells) * patches
   void multiply(Index columns, const kernels::Product<T>& product) {
-    kernels::gemm<T>({g_.group_out(), columns, samples() * rows() * row_cells_},
-                     {.access = kernels::LeftAccess::rows,
-                      .object = this,
-                      .row_starts = sample_rows,
-                      .segment = rows() * row_cells_},
-                     {.object = this, .pack = pack_panels, .find = find_panel},
-                     product);
+    kernels::gemm<T>(
+        {g_.group_out(), columns, samples() * rows() * row_cells_},
+        {.access = kernels::LeftAccess::rows, .rows = this, .segment = rows() * row_cells_},
+        {.columns = this},
+        product);
   }
 
   /// Rows of y_bar: one segment per sample.
-  static void sample_rows(
-      const void* object, Index first, Index count, Index s0, Index s1, const T** table) {
-    const auto& self = *static_cast<const BlockedWeightGrad*>(object);
-    const Index cells = self.g_.windows.out_cells();
-    const Index channel = self.group_ * self.g_.group_out() + first;
-    for (Index n = self.part_.n0 + s0; n < self.part_.n0 + s1; ++n) {
+  void starts(Index first, Index count, Index s0, Index s1, const T** table) const override {
+    const Index cells = g_.windows.out_cells();
+    const Index channel = group_ * g_.group_out() + first;
+    for (Index n = part_.n0 + s0; n < part_.n0 + s1; ++n) {
       for (Index i = 0; i < count; ++i) {
-        *table++ = self.arguments_.rhs + (n * self.g_.out_channels + channel + i) * cells +
-                   self.part_.o0 * self.row_cells_;
+        *table++ =
+            arguments_.rhs + (n * g_.out_channels + channel + i) * cells + part_.o0 * row_cells_;
       }
     }
   }
 
-  static const T* find_panel(const void* object, const PanelRange& panel, const Index** offsets) {
-    const auto& self = *static_cast<const BlockedWeightGrad*>(object);
-    const Index number = panel.first / self.width_;
-    *offsets = self.offsets_ + panel.k0;
-    return self.blocked_ + number / self.taps_ * self.block_pitch_ +
-           self.tap_shift_[number % self.taps_];
+  const T* find(const PanelRange& panel, const Index** offsets) const override {
+    const Index number = panel.first / width_;
+    *offsets = offsets_ + panel.k0;
+    return blocked_ + number / taps_ * block_pitch_ + tap_shift_[number % taps_];
   }
-  static void pack_panels(const void* object, const PanelRange& range, Index width, T* dst) {
+  void pack(const PanelRange& range, Index width, T* dst) const override {
     for (Index line = 0; line < range.count; line += width) {
       const Index* offsets = nullptr;
-      const T* from = find_panel(object, {range.first + line, width, range.k0, range.k1}, &offsets);
+      const T* from = find({range.first + line, width, range.k0, range.k1}, &offsets);
       for (Index k = range.k0; k < range.k1; ++k, dst += width) {
         std::copy_n(from + offsets[k - range.k0], width, dst);
       }
@@ -213,27 +209,21 @@ class BlockedWeightGrad {
   }
 
   /// From (block, tap, channel) to (channel, tap); columns are whole panels.
-  static void store_tile(const void* object,
-                         const kernels::TileRange& range,
-                         const T* tile,
-                         Index ld) {
-    const auto& self = *static_cast<const BlockedWeightGrad*>(object);
-    const Index width = self.width_;
-    const Index channels = self.g_.group_in();
-    const Index end = range.j1 / width;
+  void store(const TileRange& range, const T* tile, Index ld) const override {
+    const Index channels = g_.group_in();
+    const Index end = range.j1 / width_;
     for (Index co = range.i0; co < range.i1; ++co, tile += ld) {
-      T* out =
-          self.arguments_.out + (self.group_ * self.g_.group_out() + co) * channels * self.taps_;
-      for (Index panel = range.j0 / width; panel < end;) {
-        const Index block = panel / self.taps_;
-        const Index tap = panel % self.taps_;
-        const Index count = std::min(end - panel, self.taps_ - tap);
-        kernels::transpose(tile + panel * width - range.j0,
-                           width,
+      T* out = arguments_.out + (group_ * g_.group_out() + co) * channels * taps_;
+      for (Index panel = range.j0 / width_; panel < end;) {
+        const Index block = panel / taps_;
+        const Index tap = panel % taps_;
+        const Index count = std::min(end - panel, taps_ - tap);
+        kernels::transpose(tile + panel * width_ - range.j0,
+                           width_,
                            count,
-                           std::min(width, channels - block * width),
-                           out + block * width * self.taps_ + tap,
-                           self.taps_);
+                           std::min(width_, channels - block * width_),
+                           out + block * width_ * taps_ + tap,
+                           taps_);
         panel += count;
       }
     }

@@ -325,17 +325,10 @@ Index chunk_samples(const ConvProblem& problem) {
   return chunk;
 }
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 void execute(const Plan& plan, const ConvArguments<float>& arguments, Index chunks) {
-  std::byte* base = kernels::scratch<std::byte>(
-      kernels::scratch_caller,
-      aligned(plan.lhs.bytes()) + aligned(plan.rhs.bytes()) + aligned(plan.out.bytes()) +
-          aligned(plan.scratchpad.get_size()));
+  kernels::ScratchFrame frame;
   const auto take = [&](std::size_t bytes) {
-    void* result = base;
-    base += aligned(bytes);
-    return result;
+    return frame.take<std::byte>(static_cast<Index>(bytes));
   };
   const auto wrap = [](const memory::desc& desc, const void* data) {
     return memory(desc, cpu(), const_cast<void*>(data));

@@ -84,10 +84,9 @@ class OuterWeightGrad {
   /// Parts in order, the threads share the places of each.
   void run_places() {
     const Index parts = this->parts();
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      take_part(arena);
-      sums_ = arena.take<T>(parts > 1 ? sums_size() : 0);
-    });
+    kernels::ScratchFrame frame;
+    take_part(frame);
+    sums_ = frame.take<T>(parts > 1 ? sums_size() : 0);
     point();
     // One task has some groups of a panel; fewer of them where there are more threads.
     const Index least = ceil_of(groups_, std::max<Index>(kBlockPlaces / neighbours_, 1));
@@ -98,7 +97,8 @@ class OuterWeightGrad {
       spread(all_panels() * cuts, [&](Index job) {
         const Index cut = job % cuts;
         const GroupRange range{panel(job / cuts), cut * groups_ / cuts, (cut + 1) * groups_ / cuts};
-        const Sums sums = sums_of(range, parts);
+        kernels::ScratchFrame task;
+        const Sums sums = parts > 1 ? kept_sums(range) : own_sums(range, task);
         add_groups(range, i == 0, sums);
         if (i + 1 == parts) {
           store(range, sums);
@@ -112,22 +112,21 @@ class OuterWeightGrad {
     const Index parts = this->parts();
     const Index kept = std::min(parts, kRoundParts);
     const Index size = sums_size();
-    T* part_sums = nullptr;
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      sums_ = arena.take<T>(size);
-      part_sums = arena.take<T>(kept * size);
-    });
+    kernels::ScratchFrame frame;
+    sums_ = frame.take<T>(size);
+    T* part_sums = frame.take<T>(kept * size);
     for (Index round = 0; round < parts; round += kept) {
       const Index count = std::min(kept, parts - round);
       spread(count, [&](Index i) {
         OuterWeightGrad part = *this;
-        allocate(kernels::scratch_caller_2, [&](Arena& arena) { part.take_part(arena); });
+        kernels::ScratchFrame task;
+        part.take_part(task);
         part.point();
         part.pack_part(round + i);
         part.sums_ = part_sums + i * size;
         for (Index number = 0; number < all_panels(); ++number) {
           const GroupRange range{panel(number), 0, groups_};
-          part.add_groups(range, true, part.sums_of(range, parts));
+          part.add_groups(range, true, part.kept_sums(range));
         }
       });
       const Index vectors = size / loops_.lanes;
@@ -140,7 +139,7 @@ class OuterWeightGrad {
     }
     for (Index number = 0; number < all_panels(); ++number) {
       const GroupRange range{panel(number), 0, groups_};
-      store(range, sums_of(range, parts));
+      store(range, kept_sums(range));
     }
   }
 
@@ -148,12 +147,12 @@ class OuterWeightGrad {
   Index parts() const { return ceil_of(g_.batch, most_samples_) * row_parts(); }
 
   /// What a part needs.
-  void take_part(Arena& arena) {
-    x_ = arena.take<const T*>(groups_);
-    run_ = arena.take<OuterRun>(most_runs());
-    chunk_ = arena.take<Index>(most_chunks() + 1);
-    y_ = arena.take<T>(most_cells() * (width_ + rest_));
-    copy_ = arena.take<T>(copies_ ? most_samples_ * sample_pitch_ : 0);
+  void take_part(kernels::ScratchFrame& frame) {
+    x_ = frame.take<const T*>(groups_);
+    run_ = frame.take<OuterRun>(most_runs());
+    chunk_ = frame.take<Index>(most_chunks() + 1);
+    y_ = frame.take<T>(most_cells() * (width_ + rest_));
+    copy_ = frame.take<T>(copies_ ? most_samples_ * sample_pitch_ : 0);
   }
 
   /// Brings y_bar and x of a part into order.
@@ -243,18 +242,18 @@ class OuterWeightGrad {
     T* first = nullptr;
     Index pitch = 0;
   };
-  /// Where these are kept: in scratch of the task where no other part is added to them.
-  Sums sums_of(const GroupRange& range, Index parts) const {
+  /// Where these are kept, if other parts are added to them.
+  Sums kept_sums(const GroupRange& range) const {
     const auto [begin, vectors] = range.panel;
     const Index width = vectors > 0 ? vectors * loops_.lanes : 1;
+    return {sums_ + begin * places() + range.begin * neighbours_ * width, places()};
+  }
+  /// In scratch of a task that finishes them.
+  Sums own_sums(const GroupRange& range, kernels::ScratchFrame& frame) const {
+    const Index vectors = range.panel.vectors;
+    const Index channels = vectors > 0 ? vectors * loops_.lanes : rest_;
     const Index count = (range.end - range.begin) * neighbours_;
-    if (parts > 1) {
-      return {sums_ + begin * places() + range.begin * neighbours_ * width, places()};
-    }
-    const Index channels = vectors > 0 ? width : rest_;
-    return {
-        kernels::scratch<T>(kernels::scratch_caller_2, static_cast<std::size_t>(count * channels)),
-        count};
+    return {frame.take<T>(count * channels), count};
   }
 
   /// Calls f(job) for every job, in ranges over the threads where that pays.
@@ -411,7 +410,7 @@ class OuterWeightGrad {
     src += first * g_.out_channels + channel;
     if (count == width) {
       const kernels::StridedOperand<T> rows{src, 1, g_.out_channels};
-      kernels::pack_strided<T>(&rows, {0, width, 0, cells}, width, dst);
+      kernels::pack_strided(rows, {0, width, 0, cells}, width, dst);
       return;
     }
     for (Index i = 0; i < cells; ++i) {

@@ -254,15 +254,15 @@ void stage_row(const T* row, const WindowSeries& axis, Index c, Index length, T*
 }
 
 template <class T>
-void stage_cells(const Patches<T>& patches, const kernels::PanelRange& range) {
+Stage<T> stage_cells(const Patches<T>& patches,
+                     const kernels::PanelRange& range,
+                     kernels::ScratchFrame& frame) {
   const PatchGrid& g = patches.grid;
   const StagePlan plan(g, range);
-  T* stage = kernels::scratch<T>(kernels::scratch_pack, plan.elements());
-  auto* header = kernels::scratch<StageHeader>(kernels::scratch_pack_2, 1);
-  auto* offsets = kernels::scratch<Index>(kernels::scratch_pack_3,
-                                          static_cast<std::size_t>(range.k1 - range.k0));
-  *header = {plan, stage, offsets};
+  T* stage = frame.take<T>(plan.elements());
+  auto* offsets = frame.take<Index>(range.k1 - range.k0);
   const GridAxis& innermost = g.axes[g.rank - 1];
+  const Stage<T> result{plan, innermost.count, stage, offsets};
   for (Index k = range.k0; k < range.k1; ++k) {
     const Index plane = k / innermost.taps - plan.channel0 * plan.outer_taps;
     *offsets++ = plane * plan.plane + plan.place(innermost, k % innermost.taps);
@@ -301,20 +301,19 @@ void stage_cells(const Patches<T>& patches, const kernels::PanelRange& range) {
       }
     }
   }
+  return result;
 }
 
 /// Panels from staged rows: the same few loads for every depth, from another place each.
 template <class T>
-void staged_into_panel(const Patches<T>& patches,
+void staged_into_panel(const Stage<T>& stage,
                        const kernels::PanelRange& range,
                        Index width,
                        T* dst) {
-  const PatchGrid& g = patches.grid;
   const Tag<T> d;
   constexpr auto kLanes = static_cast<Index>(hn::MaxLanes(Tag<T>()));
-  const auto* header = kernels::scratch<StageHeader>(kernels::scratch_pack_2, 1);
-  const StagePlan& plan = header->plan;
-  const GridAxis& inner = g.axes[g.rank - 1];
+  const StagePlan& plan = stage.plan;
+  const Index row_cells = stage.row_cells;
 
   // Which staged runs make up each vector: all but the first replace the lanes from `begin` on.
   Index offsets[2 * kMaxWidth];
@@ -326,19 +325,20 @@ void staged_into_panel(const Patches<T>& patches,
     first[vectors] = entries;
     for (Index l = 0; l < kLanes && (v + l < range.count || l == 0);) {
       const Index cell = range.first + std::min(v + l, range.count - 1);
-      const Index column = cell % inner.count;
-      offsets[entries] = (cell / inner.count - plan.row0) * plan.pitch + column - l;
+      const Index column = cell % row_cells;
+      offsets[entries] = (cell / row_cells - plan.row0) * plan.pitch + column - l;
       begins[entries] = l;
       ++entries;
-      l += inner.count - column;
+      l += row_cells - column;
     }
   }
   first[vectors] = entries;
 
-  const T* stage = static_cast<const T*>(header->stage);
+  const T* rows = stage.rows;
+  const Index* starts = stage.offsets;
   const bool plain = entries == vectors;
   for (Index k = range.k0; k < range.k1; ++k, dst += width) {
-    const T* HWY_RESTRICT from = stage + header->offsets[k - range.k0];
+    const T* HWY_RESTRICT from = rows + starts[k - range.k0];
     if (plain) {
       for (int v = 0; v < vectors; ++v) {
         hn::Store(hn::LoadU(d, from + offsets[v]), d, dst + v * kLanes);
@@ -396,7 +396,8 @@ void taps_into_panels(const Patches<T>& patches,
   const PatchGrid& g = patches.grid;
   const Index taps = g.taps();
   const Index depth = range.k1 - range.k0;
-  T* rows = kernels::scratch<T>(kernels::scratch_pack, static_cast<std::size_t>(width * depth));
+  kernels::ScratchFrame frame;
+  T* rows = frame.take<T>(width * depth);
   Index shift[kMaxGridRank];
   for (Index line = 0; line < range.count; line += width, dst += width * depth) {
     const Index count = std::min(width, range.count - line);
@@ -530,35 +531,49 @@ void add_f64(
   patches_into_source(g, first, count, tile, ld, x);
 }
 template <class T>
-void cells_into_panels(const Patches<T>& patches,
-                       const kernels::PanelRange& range,
-                       Index width,
-                       T* dst) {
-  if (!StagePlan::pays(patches.grid)) {
-    strided_into_panels(patches, range, width, dst);
-    return;
-  }
+void staged_into_panels(const Stage<T>& stage,
+                        const kernels::PanelRange& range,
+                        Index width,
+                        T* dst) {
   const Index depth = range.k1 - range.k0;
   for (Index line = 0; line < range.count; line += width, dst += width * depth) {
-    staged_into_panel(patches,
+    staged_into_panel(stage,
                       {range.first + line, std::min(width, range.count - line), range.k0, range.k1},
                       width,
                       dst);
   }
 }
 
-void stage_f32(const Patches<float>& p, const kernels::PanelRange& range) { stage_cells(p, range); }
-void stage_f64(const Patches<double>& p, const kernels::PanelRange& range) {
-  stage_cells(p, range);
+Stage<float> stage_f32(const Patches<float>& p,
+                       const kernels::PanelRange& range,
+                       kernels::ScratchFrame& frame) {
+  return stage_cells(p, range, frame);
+}
+Stage<double> stage_f64(const Patches<double>& p,
+                        const kernels::PanelRange& range,
+                        kernels::ScratchFrame& frame) {
+  return stage_cells(p, range, frame);
+}
+void staged_f32(const Stage<float>& stage,
+                const kernels::PanelRange& range,
+                Index width,
+                float* dst) {
+  staged_into_panels(stage, range, width, dst);
+}
+void staged_f64(const Stage<double>& stage,
+                const kernels::PanelRange& range,
+                Index width,
+                double* dst) {
+  staged_into_panels(stage, range, width, dst);
 }
 void cells_f32(const Patches<float>& p, const kernels::PanelRange& range, Index width, float* dst) {
-  cells_into_panels(p, range, width, dst);
+  strided_into_panels(p, range, width, dst);
 }
 void cells_f64(const Patches<double>& p,
                const kernels::PanelRange& range,
                Index width,
                double* dst) {
-  cells_into_panels(p, range, width, dst);
+  strided_into_panels(p, range, width, dst);
 }
 void taps_f32(const Patches<float>& p, const kernels::PanelRange& range, Index width, float* dst) {
   p.grid.channels_last ? taps_into_panels_last(p, range, width, dst)
@@ -581,6 +596,8 @@ namespace fenestra::detail {
 
 HWY_EXPORT(stage_f32);
 HWY_EXPORT(stage_f64);
+HWY_EXPORT(staged_f32);
+HWY_EXPORT(staged_f64);
 HWY_EXPORT(cells_f32);
 HWY_EXPORT(cells_f64);
 HWY_EXPORT(taps_f32);
@@ -588,50 +605,67 @@ HWY_EXPORT(taps_f64);
 HWY_EXPORT(add_f32);
 HWY_EXPORT(add_f64);
 
+namespace {
+
 template <class T>
-void prepare_cells(const void* patches, const kernels::PanelRange& range) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
-  if (!StagePlan::pays(p.grid)) {
-    return;
-  }
+Stage<T> stage_rows(const Patches<T>& patches,
+                    const kernels::PanelRange& block,
+                    kernels::ScratchFrame& frame) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    HWY_DYNAMIC_DISPATCH(stage_f32)(p, range);
+    return HWY_DYNAMIC_DISPATCH(stage_f32)(patches, block, frame);
   } else {
-    HWY_DYNAMIC_DISPATCH(stage_f64)(p, range);
+    return HWY_DYNAMIC_DISPATCH(stage_f64)(patches, block, frame);
+  }
+}
+
+/// Columns of a block whose source rows are staged.
+template <class T>
+class StagedColumns final : public kernels::ColumnSource<T> {
+ public:
+  explicit StagedColumns(const Stage<T>& stage) : stage_(stage) {}
+
+  void pack(const kernels::PanelRange& range, Index width, T* dst) const override {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      HWY_DYNAMIC_DISPATCH(staged_f32)(stage_, range, width, dst);
+    } else {
+      HWY_DYNAMIC_DISPATCH(staged_f64)(stage_, range, width, dst);
+    }
+  }
+  const T* find(const kernels::PanelRange& panel, const Index** offsets) const override {
+    *offsets = stage_.offsets;
+    return stage_.find(panel);
+  }
+
+ private:
+  Stage<T> stage_;
+};
+
+}  // namespace
+
+template <class T>
+const kernels::ColumnSource<T>& CellColumns<T>::open(const kernels::PanelRange& block,
+                                                     kernels::ScratchFrame& frame) const {
+  if (!StagePlan::pays(patches_.grid)) {
+    return *this;
+  }
+  return *frame.make<StagedColumns<T>>(stage_rows(patches_, block, frame));
+}
+
+template <class T>
+void CellColumns<T>::pack(const kernels::PanelRange& range, Index width, T* dst) const {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    HWY_DYNAMIC_DISPATCH(cells_f32)(patches_, range, width, dst);
+  } else {
+    HWY_DYNAMIC_DISPATCH(cells_f64)(patches_, range, width, dst);
   }
 }
 
 template <class T>
-const T* find_cells(const void* patches, const kernels::PanelRange& panel, const Index** offsets) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
-  const GridAxis& inner = p.grid.axes[p.grid.rank - 1];
-  const Index column = panel.first % inner.count;
-  if (!StagePlan::pays(p.grid) || column + panel.count > inner.count) {
-    return nullptr;
-  }
-  const auto* header = kernels::scratch<StageHeader>(kernels::scratch_pack_2, 1);
-  *offsets = header->offsets;
-  const Index row = panel.first / inner.count - header->plan.row0;
-  return static_cast<const T*>(header->stage) + row * header->plan.pitch + column;
-}
-
-template <class T>
-void pack_cells(const void* patches, const kernels::PanelRange& range, Index width, T* dst) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
+void TapColumns<T>::pack(const kernels::PanelRange& range, Index width, T* dst) const {
   if constexpr (sizeof(T) == sizeof(float)) {
-    HWY_DYNAMIC_DISPATCH(cells_f32)(p, range, width, dst);
+    HWY_DYNAMIC_DISPATCH(taps_f32)(patches_, range, width, dst);
   } else {
-    HWY_DYNAMIC_DISPATCH(cells_f64)(p, range, width, dst);
-  }
-}
-
-template <class T>
-void pack_taps(const void* patches, const kernels::PanelRange& range, Index width, T* dst) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
-  if constexpr (sizeof(T) == sizeof(float)) {
-    HWY_DYNAMIC_DISPATCH(taps_f32)(p, range, width, dst);
-  } else {
-    HWY_DYNAMIC_DISPATCH(taps_f64)(p, range, width, dst);
+    HWY_DYNAMIC_DISPATCH(taps_f64)(patches_, range, width, dst);
   }
 }
 
@@ -644,11 +678,9 @@ void add_patches(const PatchGrid& grid, Index first, Index count, const T* tile,
   }
 }
 
-#define FENESTRA_INSTANTIATE_PATCHES(T)                                                 \
-  template void prepare_cells<T>(const void*, const kernels::PanelRange&);              \
-  template const T* find_cells(const void*, const kernels::PanelRange&, const Index**); \
-  template void pack_cells(const void*, const kernels::PanelRange&, Index, T*);         \
-  template void pack_taps(const void*, const kernels::PanelRange&, Index, T*);          \
+#define FENESTRA_INSTANTIATE_PATCHES(T) \
+  template class CellColumns<T>;        \
+  template class TapColumns<T>;         \
   template void add_patches(const PatchGrid&, Index, Index, const T*, Index, T*)
 
 FENESTRA_INSTANTIATE_PATCHES(float);

@@ -43,38 +43,62 @@ struct PatchGrid {
   Index depth() const { return taps() * channels; }
 };
 
-/// Patches of `data`, the object behind the functions below.
+/// Patches of `data`, which the operands below read.
 template <class T>
 struct Patches {
   PatchGrid grid;
   const T* data = nullptr;
-  const T* zeros = nullptr;  ///< grid.channels zeros, what an absent cell looks like to `cell_rows`
+  const T* zeros = nullptr;  ///< grid.channels zeros, what an absent cell looks like to CellRows
 };
 
-/// Lines are cells, depths are (channel, tap). Channels first only. Where windows overlap, the
-/// source rows of a block are first brought into the thread's scratch, with their zeros and sorted
-/// by phase of the step, so that every panel row is a plain run: `prepare_cells` does it, for all
-/// panels of a block, and is a must before `pack_cells`. It needs no more elements than the panels
-/// of the block.
+/// Columns are cells, depths are (channel, tap). Channels first only. Where windows overlap, the
+/// source rows of a block are first brought into scratch, with their zeros and sorted by phase of
+/// the step, so that every panel row is a plain run: what `open` gives has them, and a panel within
+/// one row of cells finds them as they are. They are no more elements than the panels of the block.
 template <class T>
-void prepare_cells(const void* patches, const kernels::PanelRange& range);
-/// The `find` of GEMM: staged rows serve as they are where a panel lies within one row of cells.
-template <class T>
-const T* find_cells(const void* patches, const kernels::PanelRange& panel, const Index** offsets);
-template <class T>
-void pack_cells(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
+class CellColumns final : public kernels::ColumnSource<T> {
+ public:
+  explicit CellColumns(const Patches<T>& patches) : patches_(patches) {}
+  const kernels::ColumnSource<T>& open(const kernels::PanelRange& block,
+                                       kernels::ScratchFrame& frame) const override;
+  void pack(const kernels::PanelRange& range, Index width, T* dst) const override;
+
+ private:
+  const Patches<T>& patches_;
+};
 
 /// Lines are cells, depths are (tap, channel). Channels last only; for few channels.
 template <class T>
-void pack_cells_last(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
+class CellPanels final : public kernels::PanelSource<T> {
+ public:
+  explicit CellPanels(const Patches<T>& patches) : patches_(patches) {}
+  void pack(const kernels::PanelRange& range, Index width, T* dst) const override;
 
-/// Lines are (channel, tap) or (tap, channel), depths are cells.
+ private:
+  const Patches<T>& patches_;
+};
+
+/// Columns are (channel, tap) or (tap, channel), depths are cells.
 template <class T>
-void pack_taps(const void* patches, const kernels::PanelRange& range, Index width, T* dst);
+class TapColumns final : public kernels::ColumnSource<T> {
+ public:
+  explicit TapColumns(const Patches<T>& patches) : patches_(patches) {}
+  void pack(const kernels::PanelRange& range, Index width, T* dst) const override;
+
+ private:
+  const Patches<T>& patches_;
+};
 
 /// Rows are cells, segments are taps, depths within a segment are channels. Channels last only.
 template <class T>
-void cell_rows(const void* patches, Index first, Index count, Index s0, Index s1, const T** table);
+class CellRows final : public kernels::RowSource<T> {
+ public:
+  explicit CellRows(const Patches<T>& patches) : patches_(patches) {}
+  void starts(Index first, Index count, Index s0, Index s1, const T** table) const override;
+
+ private:
+  const Patches<T>& patches_;
+};
 
 /// Where tiles of results go: the cells of a grid, at their target strides.
 template <class T>
@@ -86,11 +110,25 @@ struct GridTarget {
 
 /// Tile rows are channels, columns are cells.
 template <class T>
-void store_cells(const void* target, const kernels::TileRange& range, const T* tile, Index ld);
+class CellSink final : public kernels::TileSink<T> {
+ public:
+  explicit CellSink(const GridTarget<T>& target) : target_(target) {}
+  void store(const kernels::TileRange& range, const T* tile, Index ld) const override;
+
+ private:
+  GridTarget<T> target_;
+};
 
 /// Tile rows are cells, columns are channels.
 template <class T>
-void store_channels(const void* target, const kernels::TileRange& range, const T* tile, Index ld);
+class ChannelSink final : public kernels::TileSink<T> {
+ public:
+  explicit ChannelSink(const GridTarget<T>& target) : target_(target) {}
+  void store(const kernels::TileRange& range, const T* tile, Index ld) const override;
+
+ private:
+  GridTarget<T> target_;
+};
 
 /// The adjoint of reading patches: adds tile row (channel, tap), column (cell - first) to the
 /// source cell that the pair looks at. `x` is one sample. Where source cells are adjacent, rows of

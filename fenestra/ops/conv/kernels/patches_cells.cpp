@@ -5,14 +5,12 @@
 #include <fenestra/kernels/scratch.hpp>
 
 #include <algorithm>
-#include <cstddef>
 
 namespace fenestra::detail {
 
 template <class T>
-void pack_cells_last(const void* patches, const kernels::PanelRange& range, Index width, T* dst) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
-  const PatchGrid& g = p.grid;
+void CellPanels<T>::pack(const kernels::PanelRange& range, Index width, T* dst) const {
+  const PatchGrid& g = patches_.grid;
   const Index depth = range.k1 - range.k0;
   const GridAxis& inner = g.axes[g.rank - 1];
   const Index step = inner.step * inner.source_stride;
@@ -33,7 +31,7 @@ void pack_cells_last(const void* patches, const kernels::PanelRange& range, Inde
           continue;
         }
         for (Index l = 0; l < piece.length; ++l) {
-          const T* src = p.data + piece.offset + l * step + channel;
+          const T* src = patches_.data + piece.offset + l * step + channel;
           T* out = dst + (k - range.k0) * width + piece.line + l;
           for (Index c = 0; c < length; ++c) {
             out[c * width] = src[c];
@@ -46,9 +44,8 @@ void pack_cells_last(const void* patches, const kernels::PanelRange& range, Inde
 }
 
 template <class T>
-void cell_rows(const void* patches, Index first, Index count, Index s0, Index s1, const T** table) {
-  const auto& p = *static_cast<const Patches<T>*>(patches);
-  const PatchGrid& g = p.grid;
+void CellRows<T>::starts(Index first, Index count, Index s0, Index s1, const T** table) const {
+  const PatchGrid& g = patches_.grid;
   const GridAxis& inner = g.axes[g.rank - 1];
   const Index step = inner.step * inner.source_stride;
   Index shift[kMaxGridRank];
@@ -63,7 +60,7 @@ void cell_rows(const void* patches, Index first, Index count, Index s0, Index s1
       clip(g, run, shift, piece);
       for (Index l = run.line; l < run.line + run.length; ++l) {
         const bool real = l >= piece.line && l < piece.line + piece.length;
-        table[l] = real ? p.data + piece.offset + (l - piece.line) * step : p.zeros;
+        table[l] = real ? patches_.data + piece.offset + (l - piece.line) * step : patches_.zeros;
       }
     }
   }
@@ -93,8 +90,8 @@ void for_each_target_run(const PatchGrid& g, Index first, Index last, F&& f) {
 }  // namespace
 
 template <class T>
-void store_cells(const void* target, const kernels::TileRange& range, const T* tile, Index ld) {
-  const auto& t = *static_cast<const GridTarget<T>*>(target);
+void CellSink<T>::store(const kernels::TileRange& range, const T* tile, Index ld) const {
+  const GridTarget<T>& t = target_;
   const Index step = t.grid->axes[t.grid->rank - 1].target_stride;
   for_each_target_run(*t.grid, range.j0, range.j1, [&](Index column, Index length, Index offset) {
     for (Index i = range.i0; i < range.i1; ++i) {
@@ -108,8 +105,8 @@ void store_cells(const void* target, const kernels::TileRange& range, const T* t
 }
 
 template <class T>
-void store_channels(const void* target, const kernels::TileRange& range, const T* tile, Index ld) {
-  const auto& t = *static_cast<const GridTarget<T>*>(target);
+void ChannelSink<T>::store(const kernels::TileRange& range, const T* tile, Index ld) const {
+  const GridTarget<T>& t = target_;
   const Index step = t.grid->axes[t.grid->rank - 1].target_stride;
   for_each_target_run(*t.grid, range.i0, range.i1, [&](Index row, Index length, Index offset) {
     for (Index l = 0; l < length; ++l) {
@@ -124,7 +121,8 @@ void restore_rows(T* x, Index rows, Index length, Index step) {
   if (step == 1) {
     return;
   }
-  T* row = kernels::scratch<T>(kernels::scratch_pack, static_cast<std::size_t>(length));
+  kernels::ScratchFrame frame;
+  T* row = frame.take<T>(length);
   for (Index r = 0; r < rows; ++r, x += length) {
     std::copy(x, x + length, row);
     const T* from = row;
@@ -138,12 +136,12 @@ void restore_rows(T* x, Index rows, Index length, Index step) {
   }
 }
 
-#define FENESTRA_INSTANTIATE_CELLS(T)                                                 \
-  template void pack_cells_last(const void*, const kernels::PanelRange&, Index, T*);  \
-  template void cell_rows(const void*, Index, Index, Index, Index, const T**);        \
-  template void restore_rows(T*, Index, Index, Index);                                \
-  template void store_cells(const void*, const kernels::TileRange&, const T*, Index); \
-  template void store_channels(const void*, const kernels::TileRange&, const T*, Index)
+#define FENESTRA_INSTANTIATE_CELLS(T) \
+  template class CellPanels<T>;       \
+  template class CellRows<T>;         \
+  template class CellSink<T>;         \
+  template class ChannelSink<T>;      \
+  template void restore_rows(T*, Index, Index, Index)
 
 FENESTRA_INSTANTIATE_CELLS(float);
 FENESTRA_INSTANTIATE_CELLS(double);

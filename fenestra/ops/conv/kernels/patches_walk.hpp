@@ -7,7 +7,6 @@
 #include <fenestra/ops/conv/kernels/patches.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 namespace fenestra::detail {
@@ -144,9 +143,7 @@ struct StagePlan {
     plane = ((rows * pitch + kLine - 1) / kLine | 1) * kLine;
   }
   /// A vector may be loaded from the last cell on.
-  std::size_t elements() const {
-    return static_cast<std::size_t>(channels * outer_taps * plane + kMaxWidth);
-  }
+  Index elements() const { return channels * outer_taps * plane + kMaxWidth; }
   /// Where tap j of the innermost axis finds its first cell in a staged row.
   Index place(const GridAxis& inner, Index j) const {
     return Dealing{inner.step}.offset(inner.shift(j) - least_shift, length);
@@ -165,11 +162,20 @@ struct StagePlan {
   }
 };
 
-/// What stage_cells leaves for the panels, in scratch of its own.
-struct StageHeader {
+/// Staged rows.
+template <class T>
+struct Stage {
   StagePlan plan;
-  const void* stage;
-  Index* offsets;  ///< of depth k0, k0 + 1, ...: where cell 0 of row 0 finds its element
+  Index row_cells;
+  const T* rows;
+  const Index* offsets;  ///< of depth k0, k0 + 1, ...: where cell 0 of row 0 finds its element
+
+  /// The first element of a panel, null where it does not lie within one row of cells.
+  const T* find(const kernels::PanelRange& panel) const {
+    const Index column = panel.first % row_cells;
+    const Index row = panel.first / row_cells - plan.row0;
+    return column + panel.count <= row_cells ? rows + row * plan.pitch + column : nullptr;
+  }
 };
 
 }  // namespace fenestra::detail

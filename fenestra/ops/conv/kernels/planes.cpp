@@ -141,12 +141,9 @@ class PlaneCorrelation {
 
   void run() const {
     const Index phases = rows_.phases * columns_.phases;
-    PlaneTaps* taps = nullptr;
-    PlaneTap* tap = nullptr;
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      taps = arena.take<PlaneTaps>(phases);
-      tap = arena.take<PlaneTap>(TapLists::most_taps(sheet_));
-    });
+    kernels::ScratchFrame frame;
+    auto* taps = frame.take<PlaneTaps>(phases);
+    auto* tap = frame.take<PlaneTap>(TapLists::most_taps(sheet_));
     for (Index p = 0; p < phases; ++p) {
       taps[p] = TapLists(sheet_).list(p / columns_.phases, p % columns_.phases, tap);
       tap += taps[p].count;
@@ -156,12 +153,9 @@ class PlaneCorrelation {
     const Index work = g_.multiply_adds() / std::max<Index>(jobs, 1);
     const Index grain = kRangeWork / std::max<Index>(work, 1) + 1;
     const auto body = [&](Index begin, Index end) {
-      T* sheet = nullptr;
-      T* places = nullptr;
-      allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-        sheet = arena.take<T>(sheet_.elements(band_rows_));
-        places = arena.take<T>(columns_.phases > 1 ? places_elements() : 0);
-      });
+      kernels::ScratchFrame range;
+      T* sheet = range.take<T>(sheet_.elements(band_rows_));
+      T* places = range.take<T>(columns_.phases > 1 ? places_elements() : 0);
       std::fill_n(sheet, sheet_.elements(band_rows_), T(0));
       for (Index job = begin; job < end; ++job) {
         run_band(job / bands, job % bands * band_rows_, taps, sheet, places);
@@ -233,18 +227,15 @@ void run_weight_grad(const ConvGeometry& g, const ConvArguments<T>& arguments) {
   const Sheet form(Axes(g.windows), false, loops.lanes);
   const Index band_rows = form.band_rows(static_cast<Index>(sizeof(T)));
   const Index count = TapLists::most_taps(form);
-  PlaneTap* tap = nullptr;
-  allocate(kernels::scratch_caller, [&](Arena& arena) { tap = arena.take<PlaneTap>(count); });
+  kernels::ScratchFrame frame;
+  auto* tap = frame.take<PlaneTap>(count);
   const PlaneTaps taps = TapLists(form).list(0, 0, tap);
   const Index x_cells = g.windows.in_cells();
   const Index y_cells = g.windows.out_cells();
   const auto body = [&](Index begin, Index end) {
-    T* sheet = nullptr;
-    T* sums = nullptr;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      sheet = arena.take<T>(form.elements(band_rows));
-      sums = arena.take<T>(count * loops.lanes);
-    });
+    kernels::ScratchFrame range;
+    T* sheet = range.take<T>(form.elements(band_rows));
+    T* sums = range.take<T>(count * loops.lanes);
     std::fill_n(sheet, form.elements(band_rows), T(0));
     for (Index channel = begin; channel < end; ++channel) {
       std::fill_n(sums, count * loops.lanes, T(0));

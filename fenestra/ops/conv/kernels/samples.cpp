@@ -70,11 +70,10 @@ class Samples {
     if (blocks == 0 || !loops_.are_finite(arguments_.rhs, weights())) {
       return 0;
     }
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      row_begin_ = arena.take<Index>(rows_.target + 1);
-      row_entries_ = arena.take<RowTap>(rows_.target * axes_.row.kernel);
-      weights_ = arena.take<T>(weights());
-    });
+    kernels::ScratchFrame frame;
+    row_begin_ = frame.take<Index>(rows_.target + 1);
+    row_entries_ = frame.take<RowTap>(rows_.target * axes_.row.kernel);
+    weights_ = frame.take<T>(weights());
     list_rows();
     choose_band(blocks * g_.groups);
     pack_weights();
@@ -176,16 +175,11 @@ class Samples {
   void run_band(Index block, Index group, Index row0) const {
     const Index row1 = std::min(row0 + band_rows_, rows_.target);
     const Rows seen = source_rows(row0, row1);
-    T* strip = nullptr;
-    T* sums = nullptr;
-    TapPlace* places = nullptr;
-    Index* columns = nullptr;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      strip = arena.take<T>(source_channels_ * strip_rows_ * pitch());
-      sums = arena.take<T>(band_results(band_rows_));
-      places = arena.take<TapPlace>(taps_);
-      columns = arena.take<Index>(axes_.column.kernel);
-    });
+    kernels::ScratchFrame frame;
+    T* strip = frame.take<T>(source_channels_ * strip_rows_ * pitch());
+    T* sums = frame.take<T>(band_results(band_rows_));
+    auto* places = frame.take<TapPlace>(taps_);
+    auto* columns = frame.take<Index>(axes_.column.kernel);
     fill_strip(block, group, seen, strip);
     for (Index phase = 0; phase < columns_.phases; ++phase) {
       const Index count = columns_.places(phase, 0, columns_.places());

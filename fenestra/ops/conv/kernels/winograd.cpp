@@ -77,12 +77,10 @@ class WinogradCorrelation {
     reader_.first_column = TargetAxis(column, transposed_).first;
     grid_ = {ceil_of(target_.rows, kTileSide), ceil_of(target_.width, kTileSide), g_.batch};
     choose_parts();
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      reader_.dst = arena.take<T>(kProducts * reader_.product);
-      own_weights_ = arena.take<T>(by_panels_ || arguments.packed != nullptr ? 0 : part_elements());
-      offsets_ = arena.take<Index>(sources());
-      bias_ = arena.take<T>(panels() * block());
-    });
+    reader_.dst = frame_.take<T>(kProducts * reader_.product);
+    own_weights_ = frame_.take<T>(by_panels_ || arguments.packed != nullptr ? 0 : part_elements());
+    offsets_ = frame_.take<Index>(sources());
+    bias_ = frame_.take<T>(panels() * block());
     for (Index k = 0; k < sources(); ++k) {
       offsets_[k] = k * block();
     }
@@ -190,11 +188,8 @@ class WinogradCorrelation {
     }
   }
 
-  /// Memory for the weights that one job gathers.
-  T* taps_scratch() const {
-    return kernels::scratch<T>(kernels::scratch_caller_2,
-                               static_cast<std::size_t>(kGather * kWinogradTaps * block()));
-  }
+  /// Elements of the weights that one job gathers.
+  Index gathered() const { return kGather * kWinogradTaps * block(); }
   /// Transforms the weights of a panel and of source channels from s0 on, kGather of them at most,
   /// into `dst`, where the panel lies with `product` from product to product.
   void transform_weights(Index panel, Index s0, T* taps, T* dst, Index product) const {
@@ -210,7 +205,8 @@ class WinogradCorrelation {
     // Neighbouring jobs read neighbouring weights: further source channels forward, further target
     // channels in the input gradient.
     const auto body = [&](Index begin, Index end) {
-      T* taps = taps_scratch();
+      ScratchFrame frame;
+      T* taps = frame.take<T>(gathered());
       for (Index job = begin; job < end; ++job) {
         const Index panel = transposed_ ? job % panels : job / chunks;
         const Index chunk = transposed_ ? job / panels : job % chunks;
@@ -236,7 +232,8 @@ class WinogradCorrelation {
     read_part(loops_, reader_, grid_, 0, rows);
     fenestra::parallel_for(panels(), 1, [&](Index begin, Index end) {
       for (Index panel = begin; panel < end; ++panel) {
-        const WinogradWeights<T> weights = weights_of(panel);
+        ScratchFrame frame;
+        const WinogradWeights<T> weights = weights_of(panel, frame);
         const Index at = panel - weights.first;
         for (Index row = 0; row < rows; row += job_rows_) {
           run_job(0, row, std::min(row + job_rows_, rows), weights, at, at + 1);
@@ -244,15 +241,14 @@ class WinogradCorrelation {
       }
     });
   }
-  /// Weights that hold `panel`: packed ahead, or transformed into memory of this thread.
-  WinogradWeights<T> weights_of(Index panel) const {
+  /// Weights that hold `panel`: packed ahead, or transformed into scratch.
+  WinogradWeights<T> weights_of(Index panel, ScratchFrame& frame) const {
     if (arguments_.packed != nullptr) {
       return packed_part(panel / part_panels_ * part_panels_);
     }
     const Index product = odd_lines<T>(sources() * block());
-    T* dst = kernels::scratch<T>(kernels::scratch_caller_3,
-                                 static_cast<std::size_t>(kProducts * product));
-    T* taps = taps_scratch();
+    T* dst = frame.take<T>(kProducts * product);
+    T* taps = frame.take<T>(gathered());
     for (Index s0 = 0; s0 < sources(); s0 += kGather) {
       transform_weights(panel, s0, taps, dst, product);
     }
@@ -286,26 +282,23 @@ class WinogradCorrelation {
     const Index tiles = (row1 - row0) * grid_.columns;
     const Index columns = (panel1 - panel0) * block();
     const Index product = odd_lines<T>(tiles * columns);
-    T* products = nullptr;
-    T* cells = nullptr;
-    allocate(kernels::scratch_caller_2, [&](Arena& arena) {
-      products = arena.take<T>(kProducts * product);
-      cells = arena.take<T>(
-          target_.channels_last ? 0 : (row1 - row0) * kTileSide * target_.width * block());
-    });
+    ScratchFrame frame;
+    T* products = frame.take<T>(kProducts * product);
+    T* cells = frame.take<T>(
+        target_.channels_last ? 0 : (row1 - row0) * kTileSide * target_.width * block());
     for (Index e = 0; e < kProducts; ++e) {
-      const PanelMatrix<T> right{
-          .data = weights.data + e * weights.product + panel0 * sources() * block(),
-          .panel_stride = sources() * block(),
-          .depth_stride = block(),
-          .width = block(),
-          .offsets = offsets_};
+      const PanelColumns<T> right(
+          {.data = weights.data + e * weights.product + panel0 * sources() * block(),
+           .panel_stride = sources() * block(),
+           .depth_stride = block(),
+           .width = block(),
+           .offsets = offsets_});
       kernels::gemm<T>(
           {tiles, columns, sources()},
           {.access = LeftAccess::rows,
            .data = reader_.dst + e * reader_.product + row0 * grid_.columns * reader_.pitch,
            .row_stride = reader_.pitch},
-          {.object = &right, .pack = pack_panel<T>, .find = find_panel<T>},
+          {.columns = &right},
           {.data = products + e * product, .row_stride = columns});
     }
     for (Index panel = panel0; panel < panel1; ++panel) {
@@ -372,6 +365,7 @@ class WinogradCorrelation {
   const ConvGeometry& g_;
   const ConvArguments<T>& arguments_;
   const WinogradLoops<T>& loops_;
+  ScratchFrame frame_;
   bool transposed_;
   Reader<T> reader_;
   Image<T> target_;

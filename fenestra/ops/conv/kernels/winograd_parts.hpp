@@ -13,6 +13,7 @@ namespace fenestra::detail::winograd {
 
 using kernels::LeftAccess;
 using kernels::PanelRange;
+using kernels::ScratchFrame;
 
 // Cells of an image that are transposed from channels first at once.
 inline constexpr Index kTurnBytes = 128 << 10;
@@ -95,11 +96,10 @@ void read_part(const WinogradLoops<T>& loops,
   const Index most = std::max<Index>(kTurnBytes / (row_bytes * kTileSide), 1);
   const Index runs_per_part = ceil_of(r1 - r0, most);
   const auto body = [&](Index job_begin, Index job_end) {
+    ScratchFrame frame;
     T* transposed = nullptr;
     if (!image.channels_last) {
-      transposed = kernels::scratch<T>(
-          kernels::scratch_caller_2,
-          static_cast<std::size_t>((most * kTileSide + 2) * image.width * block));
+      transposed = frame.take<T>((most * kTileSide + 2) * image.width * block);
     }
     for (Index job = job_begin; job < job_end; ++job) {
       const Index c0 = job % blocks * block;
@@ -157,27 +157,31 @@ struct PanelMatrix {
 };
 
 template <class T>
-const T* find_panel(const void* object, const PanelRange& panel, const Index** offsets) {
-  const auto& m = *static_cast<const PanelMatrix<T>*>(object);
-  if (panel.count != m.width) {
-    return nullptr;
-  }
-  *offsets = m.offsets;
-  return m.data + panel.first / m.width * m.panel_stride + panel.k0 * m.depth_stride;
-}
+class PanelColumns final : public kernels::ColumnSource<T> {
+ public:
+  explicit PanelColumns(const PanelMatrix<T>& matrix) : m_(matrix) {}
 
-template <class T>
-void pack_panel(const void* object, const PanelRange& range, Index width, T* dst) {
-  const auto& m = *static_cast<const PanelMatrix<T>*>(object);
-  for (Index i = 0; i < range.count; ++i) {
-    const Index column = range.first + i;
-    const T* from = m.data + column / m.width * m.panel_stride + column % m.width;
-    T* to = dst + i / width * width * (range.k1 - range.k0) + i % width;
-    for (Index k = range.k0; k < range.k1; ++k) {
-      to[(k - range.k0) * width] = from[k * m.depth_stride];
+  const T* find(const PanelRange& panel, const Index** offsets) const override {
+    if (panel.count != m_.width) {
+      return nullptr;
+    }
+    *offsets = m_.offsets;
+    return m_.data + panel.first / m_.width * m_.panel_stride + panel.k0 * m_.depth_stride;
+  }
+  void pack(const PanelRange& range, Index width, T* dst) const override {
+    for (Index i = 0; i < range.count; ++i) {
+      const Index column = range.first + i;
+      const T* from = m_.data + column / m_.width * m_.panel_stride + column % m_.width;
+      T* to = dst + i / width * width * (range.k1 - range.k0) + i % width;
+      for (Index k = range.k0; k < range.k1; ++k) {
+        to[(k - range.k0) * width] = from[k * m_.depth_stride];
+      }
     }
   }
-}
+
+ private:
+  PanelMatrix<T> m_;
+};
 
 /// Weight gradient.
 template <class T>

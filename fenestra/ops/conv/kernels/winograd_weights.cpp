@@ -32,12 +32,10 @@ class WinogradWeightGrad {
     y_bar.side = kTileSide;
     grid_ = {ceil_of(row.out, kTileSide), ceil_of(column.out, kTileSide), g_.batch};
     choose_parts();
-    allocate(kernels::scratch_caller, [&](Arena& arena) {
-      left_.dst = arena.take<T>(kProducts * left_.product);
-      right_.dst = arena.take<T>(kProducts * right_.product);
-      sums_ = arena.take<T>(kProducts * sums_product_);
-      offsets_ = arena.take<Index>(part_rows_ * grid_.columns);
-    });
+    left_.dst = frame_.take<T>(kProducts * left_.product);
+    right_.dst = frame_.take<T>(kProducts * right_.product);
+    sums_ = frame_.take<T>(kProducts * sums_product_);
+    offsets_ = frame_.take<Index>(part_rows_ * grid_.columns);
     for (Index k = 0; k < part_rows_ * grid_.columns; ++k) {
       offsets_[k] = k * right_.pitch;
     }
@@ -83,16 +81,16 @@ class WinogradWeightGrad {
   void add_products(Index i0, Index i1, Index tiles, bool accumulate) {
     fenestra::parallel_for(kProducts, 1, [&](Index begin, Index end) {
       for (Index e = begin; e < end; ++e) {
-        const PanelMatrix<T> right{.data = right_.dst + e * right_.product,
-                                   .panel_stride = loops_.block,
-                                   .depth_stride = right_.pitch,
-                                   .width = loops_.block,
-                                   .offsets = offsets_};
+        const PanelColumns<T> right({.data = right_.dst + e * right_.product,
+                                     .panel_stride = loops_.block,
+                                     .depth_stride = right_.pitch,
+                                     .width = loops_.block,
+                                     .offsets = offsets_});
         kernels::gemm<T>({i1 - i0, sums_pitch(), tiles},
                          {.access = LeftAccess::lines,
                           .data = left_.dst + e * left_.product + i0,
                           .depth_stride = left_.pitch},
-                         {.object = &right, .pack = pack_panel<T>, .find = find_panel<T>},
+                         {.columns = &right},
                          {.data = sums_ + e * sums_product_,
                           .row_stride = sums_pitch(),
                           .accumulate = accumulate});
@@ -102,8 +100,8 @@ class WinogradWeightGrad {
 
   void write_part(Index i0, Index i1) {
     fenestra::parallel_for(i1 - i0, 8, [&](Index begin, Index end) {
-      T* taps = kernels::scratch<T>(kernels::scratch_caller_2,
-                                    static_cast<std::size_t>(kWinogradTaps * sums_pitch()));
+      ScratchFrame frame;
+      T* taps = frame.take<T>(kWinogradTaps * sums_pitch());
       for (Index i = begin; i < end; ++i) {
         loops_.write_weights(
             {sums_ + i * sums_pitch(), sums_product_, sums_pitch()}, sums_pitch(), taps);
@@ -123,6 +121,7 @@ class WinogradWeightGrad {
   const ConvGeometry& g_;
   const ConvArguments<T>& arguments_;
   const WinogradLoops<T>& loops_;
+  ScratchFrame frame_;
   Reader<T> left_;
   Reader<T> right_;
   TileGrid grid_;

@@ -36,9 +36,9 @@ const T* data_or_null(std::span<const Tensor<T>> in, std::size_t i) {
 
 /// One per group, in scratch.
 template <class T>
-T* inverse_deviations(const NormGeometry& g, const T* var) {
+T* inverse_deviations(const NormGeometry& g, const T* var, kernels::ScratchFrame& frame) {
   const Index cells = g.stat_cells();
-  T* r = kernels::scratch<T>(kernels::scratch_caller, static_cast<std::size_t>(cells));
+  T* r = frame.take<T>(cells);
   for (Index s = 0; s < cells; ++s) {
     r[s] = inverse_deviation(var[s], g.eps);
   }
@@ -83,8 +83,8 @@ template <class T, class Add>
 void blocked_sums(Index n, Index width, T* out, const Add& add) {
   const Index size = std::max<Index>(1, (n + kBlocks - 1) / kBlocks);
   const Index blocks = (n + size - 1) / size;
-  T* partial =
-      kernels::scratch<T>(kernels::scratch_caller_2, static_cast<std::size_t>(blocks * width));
+  kernels::ScratchFrame frame;
+  T* partial = frame.take<T>(blocks * width);
   parallel_for(blocks, 1, [&](Index begin, Index end) {
     for (Index b = begin; b < end; ++b) {
       T* sums = partial + b * width;
@@ -245,7 +245,8 @@ void norm_kernel(const NormalisePrimitive& norm, std::span<const Tensor<T>> in, 
   const T* beta = data_or_null(in, 4);
   const NormRuns& r = g.runs;
   if (r.columns) {
-    T* factor = inverse_deviations(g, var);
+    kernels::ScratchFrame frame;
+    T* factor = inverse_deviations(g, var, frame);
     for (Index j = 0; gamma != nullptr && j < r.length; ++j) {
       factor[j] *= gamma[j];
     }
@@ -278,7 +279,8 @@ void norm_kernel(const NormSumsPrimitive& norm, std::span<const Tensor<T>> in, T
     for_each_groups(g, [&](Index first, Index end) { norm_groups(norm, in, sums, first, end); });
     return;
   }
-  const T* inverse = inverse_deviations(g, var);
+  kernels::ScratchFrame frame;
+  const T* inverse = inverse_deviations(g, var, frame);
   if (r.columns) {
     const Index n = r.length;
     blocked_sums(r.runs, 2 * n, sums, [&](Index row, T* to) {
@@ -330,9 +332,10 @@ void norm_kernel(const NormInputGradPrimitive& norm, std::span<const Tensor<T>> 
     return;
   }
   const Index cells = g.stat_cells();
-  T* a = kernels::scratch<T>(kernels::scratch_caller, static_cast<std::size_t>(3 * cells));
-  T* b = a + cells;
-  T* c = b + cells;
+  kernels::ScratchFrame frame;
+  T* a = frame.take<T>(cells);
+  T* b = frame.take<T>(cells);
+  T* c = frame.take<T>(cells);
   for (Index s = 0; s < cells; ++s) {
     const InputGradTerms<T> terms(g, var, sums, gamma, s);
     a[s] = terms.factor;

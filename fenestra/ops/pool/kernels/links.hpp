@@ -7,6 +7,7 @@
 // or windows into cells (adjoint).
 #pragma once
 
+#include <fenestra/kernels/scratch.hpp>
 #include <fenestra/ops/pool/geometry.hpp>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include <cstring>
 
 namespace fenestra::pooling {
+
+using kernels::ScratchFrame;
 
 /// The windows of one call with at least one axis above the rows.
 class Plan {
@@ -178,23 +181,6 @@ inline Index row_links(const Plan& plan, Index dest, RowLink* links, RowLink* sp
   }
   return count;
 }
-
-/// Takes aligned arrays from one scratch buffer; run once without memory it measures the sum.
-class Carver {
- public:
-  explicit Carver(void* memory = nullptr) : base_(static_cast<std::byte*>(memory)) {}
-  template <class T>
-  T* take(Index count) {
-    std::byte* start = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
-    return reinterpret_cast<T*>(start);
-  }
-  std::size_t used() const { return used_; }
-
- private:
-  std::byte* base_;
-  std::size_t used_ = 0;
-};
 
 /// Columns of one tile on the last axis: windows, or the steps of the stride that cells have. Every
 /// tap of a row of windows is a run of consecutive steps of its phase, whatever the stride and the

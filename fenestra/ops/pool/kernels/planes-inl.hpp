@@ -274,11 +274,8 @@ HWY_INLINE void store_class(Index n, Index cell_class, Index classes, T* to, con
 template <class Op>
 HWY_INLINE void run_plane_groups(
     const Plan& plan, const PlaneLayout& layout, Op& op, Index begin, Index end) {
-  const auto carve = [&](Carver carver) {
-    op.carve(carver);
-    return carver.used();
-  };
-  carve(Carver(kernels::scratch_bytes(kernels::scratch_caller, carve(Carver()))));
+  ScratchFrame frame;
+  op.take(frame);
   op.start();
   const Index groups = layout.groups(plan);
   Index started = -1;

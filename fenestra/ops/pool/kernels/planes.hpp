@@ -224,18 +224,18 @@ class PlaneTables {
 
   explicit PlaneTables(const PlaneLayout& layout) : l_(layout) {}
 
-  void carve(Carver& carver) {
-    source_rows = carver.take<SourceRow>(l_.source_rows());
-    source_runs = carver.take<SourceRun>(l_.last().source_classes());
-    dest_rows = carver.take<DestRow>(l_.dest_rows());
+  void take(ScratchFrame& frame) {
+    source_rows = frame.take<SourceRow>(l_.source_rows());
+    source_runs = frame.take<SourceRun>(l_.last().source_classes());
+    dest_rows = frame.take<DestRow>(l_.dest_rows());
     Index outer_taps = 1;
     for (int axis = 0; axis < l_.rank - 1; ++axis) {
       outer_taps *= l_.axes[axis].a.kernel;
     }
-    rows.taps = carver.take<Tap>(outer_taps);
-    rows.begin = carver.take<Index>(l_.row_classes() + 1);
-    columns.taps = carver.take<Tap>(l_.last().a.kernel);
-    columns.begin = carver.take<Index>(l_.last().dest_classes() + 1);
+    rows.taps = frame.take<Tap>(outer_taps);
+    rows.begin = frame.take<Index>(l_.row_classes() + 1);
+    columns.taps = frame.take<Tap>(l_.last().a.kernel);
+    columns.begin = frame.take<Index>(l_.last().dest_classes() + 1);
   }
 
   /// What is the same for all blocks.

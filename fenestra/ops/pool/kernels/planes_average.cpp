@@ -61,14 +61,14 @@ class AvgPlanes {
     }
   }
 
-  void carve(Carver& carver) {
-    t_.carve(carver);
-    stored_ = carver.take<T>(l_.phases() * l_.phase_size);
-    sums_ = carver.take<T>(runs() * l_.phase_size);
-    divisors_ = carver.take<T>(uniform_ ? 0 : l_.phase_size);
-    row_offsets_ = carver.take<Index>(call_.plan.windows.taps() / l_.last().a.kernel);
-    column_offsets_ = carver.take<Index>(l_.last().a.kernel);
-    edge_ = carver.take<T>(Copy::edge_size(l_));
+  void take(ScratchFrame& frame) {
+    t_.take(frame);
+    stored_ = frame.take<T>(l_.phases() * l_.phase_size);
+    sums_ = frame.take<T>(runs() * l_.phase_size);
+    divisors_ = frame.take<T>(uniform_ ? 0 : l_.phase_size);
+    row_offsets_ = frame.take<Index>(call_.plan.windows.taps() / l_.last().a.kernel);
+    column_offsets_ = frame.take<Index>(l_.last().a.kernel);
+    edge_ = frame.take<T>(Copy::edge_size(l_));
   }
   void start() {
     t_.start();

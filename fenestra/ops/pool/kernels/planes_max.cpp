@@ -38,12 +38,12 @@ class MaxPlanesForward {
     }
   }
 
-  void carve(Carver& carver) {
-    t_.carve(carver);
-    stored_ = carver.take<T>(l_.phases() * l_.phase_size);
-    first_ = carver.take<T>(kIds && padded_ ? l_.phase_size : 0);
-    offsets_ = carver.take<Index>(call_.plan.windows.taps());
-    edge_ = carver.take<T>(Copy::edge_size(l_));
+  void take(ScratchFrame& frame) {
+    t_.take(frame);
+    stored_ = frame.take<T>(l_.phases() * l_.phase_size);
+    first_ = frame.take<T>(kIds && padded_ ? l_.phase_size : 0);
+    offsets_ = frame.take<Index>(call_.plan.windows.taps());
+    edge_ = frame.take<T>(Copy::edge_size(l_));
   }
   void start() {
     t_.start();
@@ -172,14 +172,14 @@ class MaxPlanesScatter {
   explicit MaxPlanesScatter(const Call<T, MaxReduction>& call)
       : call_(call), l_(call.layout), t_(call.layout) {}
 
-  void carve(Carver& carver) {
-    t_.carve(carver);
-    y_bar_ = carver.take<T>(l_.phase_size);
-    ids_ = carver.take<T>(l_.phase_size);
-    sources_ = carver.take<Source>(call_.plan.windows.taps());
-    begin_ = carver.take<Index>(l_.row_classes() * l_.last().dest_classes() + 1);
-    edge_ = carver.take<T>(ValueCopy::edge_size(l_));
-    winner_edge_ = carver.take<WinnerTap>(WinnerCopy::edge_size(l_));
+  void take(ScratchFrame& frame) {
+    t_.take(frame);
+    y_bar_ = frame.take<T>(l_.phase_size);
+    ids_ = frame.take<T>(l_.phase_size);
+    sources_ = frame.take<Source>(call_.plan.windows.taps());
+    begin_ = frame.take<Index>(l_.row_classes() * l_.last().dest_classes() + 1);
+    edge_ = frame.take<T>(ValueCopy::edge_size(l_));
+    winner_edge_ = frame.take<WinnerTap>(WinnerCopy::edge_size(l_));
   }
   void start() {
     t_.start();

@@ -59,22 +59,13 @@ void run_positions(const Plan& plan, Index planes_per_block, Index begin, Index 
   const Index step = plan.to_cells || !regular ? 1 : a.stride;
   Index listed[kMostClasses] = {};
   Moved moved[kMostClasses] = {};
-  RowLink* links = nullptr;
-  RowLink* spare = nullptr;
-  Entry* entries = nullptr;
-  ColumnLink* column_links = nullptr;
-  Index* counts = nullptr;
-  std::uint8_t* repeats = nullptr;
-  const auto carve = [&](Carver carver) {
-    links = carver.take<RowLink>(most_rows);
-    spare = carver.take<RowLink>(most_rows);
-    entries = carver.take<Entry>(most_rows * most_columns * classes);
-    column_links = carver.take<ColumnLink>(most_columns * (kept ? columns : 1));
-    counts = carver.take<Index>(kept ? columns : 1);
-    repeats = carver.take<std::uint8_t>(kept ? columns : 1);
-    return carver.used();
-  };
-  carve(Carver(kernels::scratch_bytes(kernels::scratch_caller, carve(Carver()))));
+  ScratchFrame frame;
+  auto* links = frame.take<RowLink>(most_rows);
+  auto* spare = frame.take<RowLink>(most_rows);
+  auto* entries = frame.take<Entry>(most_rows * most_columns * classes);
+  auto* column_links = frame.take<ColumnLink>(most_columns * (kept ? columns : 1));
+  auto* counts = frame.take<Index>(kept ? columns : 1);
+  auto* repeats = frame.take<std::uint8_t>(kept ? columns : 1);
   const auto link_column = [&](Index column, Index at) {
     Index count = 0;
     ColumnLink* to = column_links + at * most_columns;

@@ -310,13 +310,13 @@ HWY_INLINE void for_taps(D d, const Load& load, Index taps, Index step, const F&
 template <class T>
 class RowReader {
  public:
-  void carve(Carver& carver, const WindowAxis& a, Index inner, Index columns) {
-    phases_ = carver.take<T>(a.stride * phase_pitch(a, columns, inner));
-    ranges_ = carver.take<typename RowSplitter<T>::Range>(a.stride);
-    offsets_ = carver.take<Index>(a.kernel);
+  void take(ScratchFrame& frame, const WindowAxis& a, Index inner, Index columns) {
+    phases_ = frame.take<T>(a.stride * phase_pitch(a, columns, inner));
+    ranges_ = frame.take<typename RowSplitter<T>::Range>(a.stride);
+    offsets_ = frame.take<Index>(a.kernel);
     const Index room = reads_directly(a, inner) ? room_below(a, inner) + room_above(a, inner) : 0;
-    real_ = carver.take<T>(room);
-    edge_ = carver.take<T>(room);
+    real_ = frame.take<T>(room);
+    edge_ = frame.take<T>(room);
   }
   /// Rows lie in [begin, end). With `cuts` false a window that looks outside is not read directly.
   void start(const WindowAxis& a,

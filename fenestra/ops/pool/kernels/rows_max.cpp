@@ -124,12 +124,12 @@ class MaxForward {
 
   /// Values, winners, and one number that says whether a NaN may be among the values.
   Index slot_size() const { return run_ * (kIds ? 2 : 1) + kSlack; }
-  void carve(Carver& carver) {
-    reader_.carve(carver, a_, inner_, call_.tiling.columns_per_block);
-    first_ = carver.take<T>(run_);
-    table_ = carver.take<T>(kIds && call_.pad_zero ? a_.kernel * run_ : 0);
-    empty_ = carver.take<Index>(call_.tiling.columns_per_block);
-    sources_ = carver.take<Source>(most_row_links(call_.plan));
+  void take(ScratchFrame& frame) {
+    reader_.take(frame, a_, inner_, call_.tiling.columns_per_block);
+    first_ = frame.take<T>(run_);
+    table_ = frame.take<T>(kIds && call_.pad_zero ? a_.kernel * run_ : 0);
+    empty_ = frame.take<Index>(call_.tiling.columns_per_block);
+    sources_ = frame.take<Source>(most_row_links(call_.plan));
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -318,11 +318,11 @@ class MaxScatter {
         run_(max_run(call.plan, call.tiling.columns_per_block)) {}
 
   Index slot_size() const { return 2 * run_; }
-  void carve(Carver& carver) {
-    phases_ = carver.take<T>(a_.stride * phase_size(call_.tiling.columns_per_block));
-    taps_ = carver.take<PhaseTap>(a_.kernel);
-    phase_begin_ = carver.take<Index>(a_.stride + 1);
-    sources_ = carver.take<Source>(most_row_links(call_.plan) * a_.kernel);
+  void take(ScratchFrame& frame) {
+    phases_ = frame.take<T>(a_.stride * phase_size(call_.tiling.columns_per_block));
+    taps_ = frame.take<PhaseTap>(a_.kernel);
+    phase_begin_ = frame.take<Index>(a_.stride + 1);
+    sources_ = frame.take<Source>(most_row_links(call_.plan) * a_.kernel);
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -438,12 +438,12 @@ class MaxScatterDirect {
   }
 
   Index slot_size() const { return 0; }
-  void carve(Carver& carver) {
+  void take(ScratchFrame& frame) {
     for (auto& sources : sources_) {
-      sources = carver.take<Source>(most_row_links(call_.plan) * a_.kernel);
+      sources = frame.take<Source>(most_row_links(call_.plan) * a_.kernel);
     }
     const Index cells = call_.tiling.columns_per_block * a_.stride;
-    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true, false));
+    cell_links_ = frame.take<CellLink>(cells * most_links(a_, true, false));
   }
   void start(Columns columns) {
     columns_ = columns;

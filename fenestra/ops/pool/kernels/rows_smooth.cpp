@@ -164,9 +164,9 @@ HWY_INLINE void exponential_moments(D d, V w, V& first, V& second) {
 template <class T>
 class SplitRows {
  public:
-  void carve(Carver& carver, const Call<T, SmoothMaxReduction>& call) {
-    ranges_ = carver.take<typename RowSplitter<T>::Range>(call.windows.last().stride);
-    offsets_ = carver.take<Index>(call.windows.last().kernel);
+  void take(ScratchFrame& frame, const Call<T, SmoothMaxReduction>& call) {
+    ranges_ = frame.take<typename RowSplitter<T>::Range>(call.windows.last().stride);
+    offsets_ = frame.take<Index>(call.windows.last().kernel);
   }
   void start(const Call<T, SmoothMaxReduction>& call, Columns columns) {
     const WindowAxis& a = call.windows.last();
@@ -226,11 +226,11 @@ class SmoothForward {
         split_(split_size(call.plan, call.tiling.columns_per_block)) {}
 
   Index slot_size() const { return split_ * (kMix ? 2 : 1); }
-  void carve(Carver& carver) {
+  void take(ScratchFrame& frame) {
     const Index most = most_row_links(plan_) * plan_.last().kernel;
-    rows_.carve(carver, call_);
-    runs_ = carver.take<const T*>(most);
-    counts_ = carver.take<T>(call_.tiling.columns_per_block * plan_.inner + kSlack);
+    rows_.take(frame, call_);
+    runs_ = frame.take<const T*>(most);
+    counts_ = frame.take<T>(call_.tiling.columns_per_block * plan_.inner + kSlack);
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -435,18 +435,18 @@ class SmoothSpread {
         split_(split_size(call.windows, most_windows_)) {}
 
   Index slot_size() const { return 2 * run_; }
-  void carve(Carver& carver) {
+  void take(ScratchFrame& frame) {
     const Index most = most_row_links(call_.windows);
-    rows_.carve(carver, call_);
-    links_ = carver.take<RowLink>(most);
-    spare_ = carver.take<RowLink>(most);
-    buffers_ = carver.take<T>(most * split_);
-    runs_ = carver.take<const T*>(most * a_.kernel);
-    cells_ = carver.take<T>(call_.tiling.columns_per_block * inner_ + kSlack);
-    phases_ = carver.take<T>(a_.stride * phase_size(call_.tiling.columns_per_block));
-    sources_ = carver.take<const T*>(most_row_links(plan_) * a_.kernel);
-    offsets_ = carver.take<Index>(a_.kernel);
-    phase_begin_ = carver.take<Index>(a_.stride + 1);
+    rows_.take(frame, call_);
+    links_ = frame.take<RowLink>(most);
+    spare_ = frame.take<RowLink>(most);
+    buffers_ = frame.take<T>(most * split_);
+    runs_ = frame.take<const T*>(most * a_.kernel);
+    cells_ = frame.take<T>(call_.tiling.columns_per_block * inner_ + kSlack);
+    phases_ = frame.take<T>(a_.stride * phase_size(call_.tiling.columns_per_block));
+    sources_ = frame.take<const T*>(most_row_links(plan_) * a_.kernel);
+    offsets_ = frame.take<Index>(a_.kernel);
+    phase_begin_ = frame.take<Index>(a_.stride + 1);
   }
   void start(Columns columns) {
     columns_ = columns;

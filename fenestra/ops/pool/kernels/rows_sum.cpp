@@ -58,7 +58,7 @@ struct SumReducer {
   }
 };
 
-/// The tiles of a sum over windows. `finish` has carve(Carver&, columns), start(Columns),
+/// The tiles of a sum over windows. `finish` has take(ScratchFrame&, columns), start(Columns),
 /// row(dest_row) and operator()(d, sum, i), i the number in the row of the block.
 template <class T, class Map, class Finish>
 class SumForward {
@@ -74,10 +74,10 @@ class SumForward {
         finish_(finish) {}
 
   Index slot_size() const { return sum_run(plan_, columns_per_block_); }
-  void carve(Carver& carver) {
-    reader_.carve(carver, a_, inner_, columns_per_block_);
-    finish_.carve(carver, columns_per_block_);
-    rows_ = carver.take<const T*>(most_row_links(plan_));
+  void take(ScratchFrame& frame) {
+    reader_.take(frame, a_, inner_, columns_per_block_);
+    finish_.take(frame, columns_per_block_);
+    rows_ = frame.take<const T*>(most_row_links(plan_));
   }
   void start(Columns columns) {
     columns_ = columns;
@@ -176,13 +176,13 @@ class AvgSpread {
         uniform_(call.divisors.uniform != 0) {}
 
   Index slot_size() const { return run_; }
-  void carve(Carver& carver) {
-    shares_ = carver.take<T>(uniform_ ? 0 : a_.out * inner_ + kSlack);
-    divisors_ = carver.take<T>(uniform_ ? 0 : a_.out);
-    rows_ = carver.take<const T*>(most_row_links(plan_));
+  void take(ScratchFrame& frame) {
+    shares_ = frame.take<T>(uniform_ ? 0 : a_.out * inner_ + kSlack);
+    divisors_ = frame.take<T>(uniform_ ? 0 : a_.out);
+    rows_ = frame.take<const T*>(most_row_links(plan_));
     const Index cells = call_.tiling.columns_per_block * a_.stride;
-    cell_links_ = carver.take<CellLink>(cells * most_links(a_, true, false));
-    offsets_ = carver.take<Index>(a_.kernel);
+    cell_links_ = frame.take<CellLink>(cells * most_links(a_, true, false));
+    offsets_ = frame.take<Index>(a_.kernel);
   }
   void start(Columns columns) {
     columns_ = columns;

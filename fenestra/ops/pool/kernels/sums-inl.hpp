@@ -36,8 +36,8 @@ class Divide {
         divide_(is_uniform() ? call.divisors.uniform : 1),
         divisor_(static_cast<T>(call.divisors.uniform)) {}
 
-  void carve(Carver& carver, Index columns) {
-    table_ = is_uniform() ? nullptr : carver.take<T>(columns * call_->plan.inner + kSlack);
+  void take(ScratchFrame& frame, Index columns) {
+    table_ = is_uniform() ? nullptr : frame.take<T>(columns * call_->plan.inner + kSlack);
   }
   void start(Columns columns) {
     const Index inner = call_->plan.inner;
@@ -83,7 +83,7 @@ class Divide {
 
 /// What `finish` of a sum needs besides the sum: nothing here.
 struct NoTables {
-  void carve(Carver&, Index) const {}
+  void take(ScratchFrame&, Index) const {}
   void start(Columns) const {}
   void row(Index) const {}
   void position(Index, Index) const {}

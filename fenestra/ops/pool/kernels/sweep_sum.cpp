@@ -33,15 +33,12 @@ class SweptSums {
 
   /// Destination rows [begin, end), row i % dest_rows() of plane i / dest_rows().
   void run(Index begin, Index end) {
-    const auto carve = [&](Carver carver) {
-      links_ = carver.take<RowLink>(most_row_links(plan_));
-      spare_ = carver.take<RowLink>(most_row_links(plan_));
-      rows_ = carver.take<const T*>(most_row_links(plan_));
-      columns_ = carver.take<Column>(blocks_.columns);
-      summed_ = carver.take<T>(blocks_.sources * inner_);
-      return carver.used();
-    };
-    carve(Carver(kernels::scratch_bytes(kernels::scratch_caller, carve(Carver()))));
+    ScratchFrame frame;
+    links_ = frame.take<RowLink>(most_row_links(plan_));
+    spare_ = frame.take<RowLink>(most_row_links(plan_));
+    rows_ = frame.take<const T*>(most_row_links(plan_));
+    columns_ = frame.take<Column>(blocks_.columns);
+    summed_ = frame.take<T>(blocks_.sources * inner_);
     const Index all = plan_.dest(plan_.outer_axes());
     // Down the rows before along them: what rows share stays in the nearest cache.
     for (Index first = 0; first < all; first += blocks_.columns) {

@@ -89,7 +89,7 @@ struct SlotLink {
 /// Runs tiles [begin, end) of a call, item i being tile i / planes of plane i % planes: what
 /// follows from the tile alone is then worked out once for many planes. `op` has
 ///   Index slot_size()                  numbers of a prepared source row
-///   void carve(Carver&)                takes what it wants for itself
+///   void take(ScratchFrame&)           takes what it wants for itself
 ///   void start(Columns)                a column block begins
 ///   void prepare(T* slot, Index plane, Index source_row)
 ///   void pad(T* slot)                  the slot of padding, where links have it
@@ -102,23 +102,14 @@ void run_tiles(const Plan& plan, const Tiling& tiling, Op& op, Index begin, Inde
   const Index most = most_row_links(plan);
   const Index dest_mid = plan.dest_rows() / plan.dest(0);
   const Index source_mid = plan.source_rows() / plan.source(0);
-  T* slots = nullptr;
-  RowLink* links = nullptr;
-  RowLink* spare = nullptr;
-  SlotLink* table = nullptr;
-  Index* counts = nullptr;
-  std::uint8_t* ready = nullptr;
-  const auto carve = [&](Carver carver) {
-    slots = carver.take<T>((tiling.slots + 1) * slot_size);
-    op.carve(carver);
-    links = carver.take<RowLink>(most);
-    spare = carver.take<RowLink>(most);
-    table = carver.take<SlotLink>(tiling.rows_per_block * dest_mid * most);
-    counts = carver.take<Index>(tiling.rows_per_block * dest_mid);
-    ready = carver.take<std::uint8_t>(tiling.sources);
-    return carver.used();
-  };
-  carve(Carver(kernels::scratch_bytes(kernels::scratch_caller, carve(Carver()))));
+  ScratchFrame frame;
+  T* slots = frame.take<T>((tiling.slots + 1) * slot_size);
+  op.take(frame);
+  auto* links = frame.take<RowLink>(most);
+  auto* spare = frame.take<RowLink>(most);
+  auto* table = frame.take<SlotLink>(tiling.rows_per_block * dest_mid * most);
+  auto* counts = frame.take<Index>(tiling.rows_per_block * dest_mid);
+  auto* ready = frame.take<std::uint8_t>(tiling.sources);
   Index started = -1;
   Index row_begin = 0;
   Index rows = 0;
