@@ -10,6 +10,9 @@
 #include <iostream>
 #include <string>
 
+// Compiled once, in json.cpp: otherwise every command compiles what it uses of it.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace fenestra::cli {
 
 /// Bytes that are no UTF-8, which a command line may hold, become the replacement character.
