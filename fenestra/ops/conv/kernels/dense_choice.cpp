@@ -129,6 +129,16 @@ const char* refuse_conv_dense(const ConvProblem& problem) {
   if (targets * 100 < round_up(targets, loops.lanes) * (sources <= 32 ? 80 : 75)) {
     return "too few target channels fill their vectors";
   }
+  // With 32 registers six channels share a strip's loads there. 16 -> 64 @64: 439, direct 321; 12
+  // -> 64 @14: 13.8, direct 14.8; 24 -> 64 @30: 111, direct 120; D of 12 -> 40 @16: 15.1,
+  // direct 11.6.
+  const Index width = transposed ? axes.column.in : axes.column.out;
+  if (loops.cells[1] >= 14 && axes.column.stride == 1 && axes.outer_rank == 0 &&
+      105 * width * round_up(targets, loops.lanes) >=
+          100 * targets * round_up(width, loops.lanes) &&
+      refuse_conv_direct<T>(problem) == nullptr) {
+    return "rows fill vectors as well as channels do";
+  }
   if (sources * g.windows.taps() < 64) {
     return "too few products to a cell";  // 3 -> 64 @224: 2150, direct 1710
   }
