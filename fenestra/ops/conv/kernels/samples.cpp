@@ -131,9 +131,9 @@ class Samples {
     return {low->row, high->row - low->row + 1};
   }
 
-  /// As many rows as fit, and bands for all threads.
+  /// As many rows as fit, and bands enough for threads to share them evenly.
   void choose_band(Index parts) {
-    const Index wanted = ceil_of(threads(), parts);
+    const Index wanted = threads() == 1 ? 1 : ceil_of(2 * threads(), parts);
     band_rows_ = ceil_of(rows_.target, std::min(wanted, rows_.target));
     const auto most_rows = [&] {
       Index most = 0;
