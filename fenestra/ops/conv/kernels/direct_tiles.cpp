@@ -89,6 +89,28 @@ void clear_row(Index count, T* HWY_RESTRICT dst) {
   }
 }
 
+/// [begin, end) of `source` and zeros around it: `count` numbers, a multiple of the lanes. Rows are
+/// short: where masks are registers, two fills and a copy take longer than a mask for each vector
+/// (weight gradient of 5x5 1 -> 6 @28 81 us, now 69; with the masks of AVX2 111 and 158).
+template <class T>
+void copy_padded(const T* source, Index begin, Index end, Index count, T* HWY_RESTRICT dst) {
+  constexpr Index kLanes = lanes_of<T>();
+#if HWY_TARGET == HWY_AVX3
+  const hn::ScalableTag<T> d;
+  for (Index i = 0; i < count; i += kLanes) {
+    const Index low = std::clamp<Index>(begin - i, 0, kLanes);
+    const Index high = std::clamp<Index>(end - i, low, kLanes);
+    const auto before = hn::FirstN(d, static_cast<std::size_t>(low));
+    const auto mask = hn::AndNot(before, hn::FirstN(d, static_cast<std::size_t>(high)));
+    hn::StoreU(hn::MaskedLoad(mask, d, source + i), d, dst + i);
+  }
+#else
+  clear_row(round_up(begin, kLanes), dst);
+  clear_row(count - end / kLanes * kLanes, dst + end / kLanes * kLanes);
+  copy_row(source + begin, end - begin, dst + begin);
+#endif
+}
+
 /// `count` columns of `channels` elements.
 template <class T>
 void copy_columns(
@@ -137,15 +159,15 @@ void fill_strip(const StripJob<T>& s) {
         continue;
       }
       const T* source = plane + (source_row * s.source_width + s.first_column) * s.column_step;
+      if (s.stride == 1 && s.column_step == s.channels) {
+        copy_padded(source, begin, end, pitch, row);
+        continue;
+      }
       if (s.stride == 1) {
         clear_row(round_up(begin, kLanes), row);
         clear_row(pitch - end / kLanes * kLanes, row + end / kLanes * kLanes);
-        if (s.column_step == s.channels) {
-          copy_row(source + begin, end - begin, row + begin);
-        } else {
-          const T* first = source + begin / s.channels * s.column_step;
-          copy_columns(first, s.column_step, s.channels, (end - begin) / s.channels, row + begin);
-        }
+        const T* first = source + begin / s.channels * s.column_step;
+        copy_columns(first, s.column_step, s.channels, (end - begin) / s.channels, row + begin);
         continue;
       }
       for (Index phase = 0; phase < s.stride; ++phase) {
