@@ -222,8 +222,8 @@ class Correlation {
     kernels::ScratchFrame frame;
     list.take(frame, planes());
     T* strip = frame.take<T>(planes() * strip_rows(band_rows_) * pitch());
-    T* row_buffer =
-        frame.take<T>(columns_.phases > 1 ? columns_.phases * loops_.tile_channels * phase_[0].width : 0);
+    T* row_buffer = frame.take<T>(
+        columns_.phases > 1 ? columns_.phases * loops_.tile_channels * phase_[0].width : 0);
     auto* places = frame.take<TapPlace>(planes() * axes_.row.kernel * axes_.column.kernel);
     auto* phase = frame.take<ColumnPhase<T>>(columns_.phases);
     const Index source_channel = (sample * g_.groups + group) * source_.channels;

@@ -7,7 +7,6 @@
 #include <fenestra/ops/conv/kernels/patches.hpp>
 
 #include <algorithm>
-#include <cstdint>
 
 namespace fenestra::detail {
 
