@@ -6,11 +6,12 @@
 #include <fenestra/kernels/candidate.hpp>
 #include <fenestra/ops/engine_operator.hpp>
 #include <fenestra/ops/kernel_choice.hpp>
+#include <fenestra/ops/random_inputs.hpp>
 #include <fenestra/spec/random.hpp>
 #include <tests/faults/operators.hpp>
 
-#include <cmath>
 #include <set>
+#include <utility>
 
 namespace fenestra::faults {
 
@@ -18,37 +19,11 @@ namespace fenestra::faults {
 template <Operator Op>
 Inputs<float> inputs_of(const typename Op::Geometry& g) {
   Random random(1);
-  Inputs<float> in;
-  for (const TensorInfo& info : Op::inputs(g)) {
-    if constexpr (requires { Op::scalar_value(g); }) {
-      if (info.role == Role::scalar) {
-        in.values.emplace_back(Shape{}, static_cast<float>(Op::scalar_value(g)));
-        continue;
-      }
-    }
-    Tensor<float> value(info.shape);
-    for (float& v : value.mutable_values()) {
-      v = static_cast<float>(2 * random.between(-1024, 1023) + 1) * 0x1p-10f;
-    }
-    if constexpr (requires { Op::positive(g, std::size_t{}); }) {
-      if (Op::positive(g, in.values.size())) {
-        value = value.map([](float v) { return std::fabs(v); });
-      }
-    }
-    in.values.push_back(std::move(value));
-  }
-  if constexpr (requires { Op::data(g); }) {
-    Index least = -1;
-    if constexpr (requires { Op::data_least(g); }) {
-      least = Op::data_least(g);
-    }
-    for (const TensorInfo& info : Op::data(g)) {
-      Tensor<Index> data(info.shape);
-      for (Index& value : data.mutable_values()) {
-        value = random.between(least, Op::data_limit(g) - 1);
-      }
-      in.data.push_back(std::move(data));
-    }
+  Inputs<double> drawn =
+      random_inputs<Op>(g, random, [&](const Shape& shape) { return random_reals(shape, random); });
+  Inputs<float> in{{}, std::move(drawn.data)};
+  for (const Tensor<double>& value : drawn.values) {
+    in.values.push_back(value.map([](double v) { return static_cast<float>(v); }));
   }
   return in;
 }

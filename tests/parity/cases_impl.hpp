@@ -8,6 +8,7 @@
 #include <fenestra/check/rounded.hpp>
 #include <fenestra/ops/elementwise/elementwise.hpp>
 #include <fenestra/ops/engine_operator.hpp>
+#include <fenestra/ops/random_inputs.hpp>
 #include <fenestra/ops/rules.hpp>
 #include <fenestra/spec/random.hpp>
 #include <tests/parity/cases.hpp>
@@ -65,35 +66,11 @@ Draws draw_all(Random& random, const typename Op::Geometry& g) {
   // Different between the inputs too: the maximum of two tensors has ties like any other.
   const Tensor<double> all = draw(random, Shape{count});
   Index used = 0;
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    Tensor<double> value(infos[i].shape);
-    for (double& element : value.mutable_values()) {
-      element = all[used++];
-      if constexpr (requires { Op::positive(g, i); }) {
-        element = Op::positive(g, i) ? std::fabs(element) : element;
-      }
-    }
-    if constexpr (requires { Op::scalar_value(g); }) {
-      if (infos[i].role == Role::scalar) {
-        value = Tensor<double>(Shape{}, Op::scalar_value(g));
-      }
-    }
-    draws.in.values.push_back(std::move(value));
-    draws.dots.push_back(draw(random, infos[i].shape));
-    draws.weights.push_back(draw(random, infos[i].shape));
-  }
-  if constexpr (requires { Op::data(g); }) {
-    Index least = -1;
-    if constexpr (requires { Op::data_least(g); }) {
-      least = Op::data_least(g);
-    }
-    for (const TensorInfo& info : Op::data(g)) {
-      Tensor<Index> data(info.shape);
-      for (Index& value : data.mutable_values()) {
-        value = random.between(least, Op::data_limit(g) - 1);
-      }
-      draws.in.data.push_back(std::move(data));
-    }
+  draws.in = random_inputs<Op>(
+      g, random, [&](const Shape& shape) { return filled(shape, [&] { return all[used++]; }); });
+  for (const TensorInfo& info : infos) {
+    draws.dots.push_back(draw(random, info.shape));
+    draws.weights.push_back(draw(random, info.shape));
   }
   draws.y_bar = draw(random, Op::output(g).shape);
   return draws;
