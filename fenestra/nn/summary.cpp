@@ -1,5 +1,6 @@
 // The table of a model.
 #include <fenestra/base/text.hpp>
+#include <fenestra/graph/operation.hpp>
 #include <fenestra/nn/summary.hpp>
 
 #include <algorithm>
