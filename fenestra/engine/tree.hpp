@@ -96,16 +96,17 @@ constexpr bool takes_around(std::index_sequence<i...>, std::index_sequence<j...>
 /// elements; left empty, it leaves room for fewer members behind it than one member would.
 template <class S, std::size_t count, std::size_t... i>
 constexpr bool has_array(std::index_sequence<i...>) {
-  const auto is_array = []<std::size_t at>(std::integral_constant<std::size_t, at>) {
-    using Before = std::make_index_sequence<at>;
-    if constexpr (takes_around<S>(Before(), std::make_index_sequence<count - 1 - at>())) {
-      return false;
-    } else {
-      return []<std::size_t... behind>(std::index_sequence<behind...>) {
-        return (takes_around<S>(Before(), std::make_index_sequence<behind>()) || ...);
-      }(std::make_index_sequence<count - 1 - at>());
-    }
-  };
+  [[maybe_unused]] const auto is_array =
+      []<std::size_t at>(std::integral_constant<std::size_t, at>) {
+        using Before = std::make_index_sequence<at>;
+        if constexpr (takes_around<S>(Before(), std::make_index_sequence<count - 1 - at>())) {
+          return false;
+        } else {
+          return []<std::size_t... behind>(std::index_sequence<behind...>) {
+            return (takes_around<S>(Before(), std::make_index_sequence<behind>()) || ...);
+          }(std::make_index_sequence<count - 1 - at>());
+        }
+      };
   return (is_array(std::integral_constant<std::size_t, i>()) || ...);
 }
 template <class S>
