@@ -9,11 +9,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <optional>
+#include <system_error>
+#include <thread>
 
 extern char** environ;
 
@@ -59,6 +64,45 @@ class SignalsForChild {
   struct sigaction terminate_before_ = {};
 };
 
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kPause{50};  // between two looks at the launcher
+// A launcher that lives takes note of the end of a process at once.
+constexpr std::chrono::seconds kPatience{10};
+
+/// The letter of a process in /proc: S where it sleeps, T where it was stopped, Z where it has
+/// ended and nobody has taken note; 0 where there is none.
+char state_of(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(") ");
+  return name_end == std::string::npos || name_end + 2 >= text.size() ? '\0' : text[name_end + 2];
+}
+
+/// Whether a launcher has children, all of which have ended without it taking note. mpirun of Open
+/// MPI 4.1 may stop so, for ever: where a rank is killed at a bad moment, it waits for a lock of
+/// its own while it ends the job.
+bool has_dead_children_only(pid_t launcher) {
+  const std::string number = std::to_string(launcher);
+  if (const char state = state_of(number); state == 'T' || state == 't') {
+    return false;  // somebody has stopped it
+  }
+  bool has_some = false;
+  std::error_code failed;
+  const std::string threads = "/proc/" + number + "/task";
+  for (std::filesystem::directory_iterator thread(threads, failed), end; !failed && thread != end;
+       thread.increment(failed)) {
+    std::ifstream file(thread->path() / "children");
+    for (std::string process; file >> process;) {
+      if (state_of(process) != 'Z') {
+        return false;
+      }
+      has_some = true;
+    }
+  }
+  return has_some;
+}
+
 /// The exit code of the words, run to their end; as shells say it, 128 and the signal.
 int run_words(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
@@ -77,7 +121,24 @@ int run_words(const std::vector<std::string>& words) {
   }
   child = started;
   int status = 0;
-  while (waitpid(started, &status, 0) < 0 && errno == EINTR) {
+  std::optional<Clock::time_point> alone_since;
+  while (true) {
+    const pid_t ended = waitpid(started, &status, WNOHANG);
+    if (ended == started || (ended < 0 && errno != EINTR)) {
+      break;
+    }
+    if (!has_dead_children_only(started)) {
+      alone_since.reset();
+    } else if (!alone_since) {
+      alone_since = Clock::now();
+    } else if (Clock::now() - *alone_since > kPatience) {
+      std::cerr << "fenestra launch: " << words[0]
+                << " waits for processes that have ended: it is killed\n"
+                << std::flush;
+      kill(started, SIGKILL);
+      alone_since.reset();
+    }
+    std::this_thread::sleep_for(kPause);
   }
   child = 0;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

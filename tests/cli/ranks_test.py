@@ -210,8 +210,10 @@ class RanksTest(unittest.TestCase):
         starts = {f"mpi{code}": f"exit {code}" for code in [1, USAGE, BAD_INPUT, LOST]}
         # $1 to $3 are: -n 2 TOOL.
         starts["wire"] = f'shift 2; FENESTRA_MPI={FAILING_MPI} OMPI_COMM_WORLD_SIZE=2 exec "$@"'
+        # A launcher that takes no note of the end of its processes.
+        starts["hung"] = "sleep 0 & exec sleep 1000"
         for name, start in starts.items():
-            code = int(name[3:]) if name.startswith("mpi") else LOST
+            code = int(name[3:]) if name.startswith("mpi") else 128 + signal.SIGKILL if name == "hung" else LOST
             done = self.run_words([TOOL, "launch", "-n", "2", "--restarts", "1", "--mpirun",
                                    self.launcher(name, start), "--", "train", *words, "--output", f"run-{name}"])
             self.assertIn(f"the job ended with code {code}; start 1 of 1 again", done.stderr)
