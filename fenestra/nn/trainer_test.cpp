@@ -2,6 +2,7 @@
 // checkpoint_test.cpp.
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/nn/trainer_test.hpp>
+#include <fenestra/ops/reduce/reduce.hpp>
 
 #include <gtest/gtest.h>
 
