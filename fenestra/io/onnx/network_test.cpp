@@ -168,7 +168,7 @@ TEST(Network, CompiledInferencePacksWeightsFoldsNormsAndTakesInActivations) {
 
 TEST(Network, CompiledInferenceOfABatchGoesByPieces) {
   const Network<float> net(residual());
-  const Shape x{16, 8, 20, 20};
+  const Shape x{64, 8, 20, 20};  // a piece is as many samples as a vector has lanes, or more
   const auto compiled = [&](const CompileOptions& options) {
     return compile<float>([&](const Value<float>& v) { return net(v); }, x, options);
   };
@@ -177,7 +177,7 @@ TEST(Network, CompiledInferenceOfABatchGoesByPieces) {
   // Both convolutions, what is taken in, and the chain behind them: a few samples at a time.
   ASSERT_EQ(pieces.plan().loops().size(), 1U);
   const graph::PieceLoop& loop = pieces.plan().loops()[0];
-  EXPECT_EQ(loop.samples, 16);
+  EXPECT_EQ(loop.samples, 64);
   EXPECT_GT(loop.pieces(), 1);
   EXPECT_EQ(loop.first, 0U);
   EXPECT_GE(loop.end, 3U);
