@@ -45,6 +45,9 @@ void add_networks(CLI::App& app, CommandLine& line);
 void add_infer(CLI::App& app, CommandLine& line);
 void add_explain(CLI::App& app, CommandLine& line);
 void add_explain_model(CLI::App& explain, CommandLine& line);
+
+/// The command that explains what this names, a ready network or a file; nothing if it is neither.
+std::string command_for_model(const std::string& name);
 void add_check(CLI::App& app, CommandLine& line);
 void add_launch(CLI::App& app, CommandLine& line);
 void add_info(CLI::App& app, CommandLine& line);

@@ -2,7 +2,6 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/base/text.hpp>
 #include <fenestra/cli/command_line.hpp>
-#include <fenestra/cli/network.hpp>
 #include <fenestra/cli/operator_help.hpp>
 #include <fenestra/cli/text.hpp>
 #include <fenestra/cli/wrap.hpp>
@@ -12,9 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 namespace fenestra::cli {
 
@@ -384,21 +381,16 @@ const OperatorEntry& operator_of(const std::string& word, const std::string& pro
   try {
     return find_operator(word);
   } catch (const Error& error) {
-    const auto is_model = [](const std::string& name) {
-      std::error_code ignored;
-      const auto& models = nn::model_entries();
-      return std::filesystem::is_regular_file(name, ignored) ||
-             std::any_of(models.begin(), models.end(), [&](const nn::ModelEntry& model) {
-               return model.name == name;
-             });
-    };
-    const std::string& model = is_model(word) ? word : problem;
-    if (error.code() != ErrorCode::unknown_operator || !is_model(model)) {
-      throw;
+    if (error.code() == ErrorCode::unknown_operator) {
+      for (const std::string& name : {word, problem}) {
+        const std::string command = command_for_model(name);
+        if (!command.empty()) {
+          throw Error(ErrorCode::unknown_operator,
+                      name + ": this is a model, not an operator\n  fix: " + command);
+        }
+      }
     }
-    throw Error(ErrorCode::unknown_operator,
-                model + ": this is a model, not an operator\n  fix: " +
-                    shell_line({program_name(), "explain", "model", model}));
+    throw;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fenestra/base/parallel.hpp>
 #include <fenestra/cli/command_line.hpp>
 #include <fenestra/cli/explain_network.hpp>
+#include <fenestra/cli/network.hpp>
 #include <fenestra/cli/network_drawing.hpp>
 #include <fenestra/cli/receptive_field.hpp>
 #include <fenestra/cli/text.hpp>
@@ -10,8 +11,11 @@
 #include <fenestra/graph/explain.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace fenestra::cli {
@@ -295,6 +299,16 @@ ExitCode explain_model(const ExplainModelOptions& options) {
                                                           : explained_model<float>(options),
                      options);
   });
+}
+
+std::string command_for_model(const std::string& name) {
+  std::error_code ignored;
+  const auto& models = nn::model_entries();
+  const bool is_model = std::filesystem::is_regular_file(name, ignored) ||
+                        std::any_of(models.begin(), models.end(), [&](const nn::ModelEntry& model) {
+                          return model.name == name;
+                        });
+  return is_model ? shell_line({program_name(), "explain", "model", name}) : std::string();
 }
 
 void add_explain_model(CLI::App& explain, CommandLine& line) {
