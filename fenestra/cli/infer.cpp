@@ -33,9 +33,9 @@ namespace fenestra::cli {
 
 namespace {
 
-// Of the memory, for the program itself (40 MB of code, graphs and kept weights with the U-Net),
-// the scratch of its threads, bands of results and, among processes, MPI; at most half. So much
-// that 1G stays below 10^9 bytes, too, which is what it means to others.
+// Of the memory, for what tiles do not count: the program, its graphs and other kept things (37 MB
+// with the U-Net and two threads), the scratch of more threads, bands of results and, among
+// processes, MPI. At most half.
 constexpr std::size_t kSetAside = std::size_t{128} << 20;
 constexpr std::size_t kMemory = std::size_t{1} << 30;  // where nothing is said
 

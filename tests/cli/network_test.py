@@ -544,7 +544,7 @@ class Training(NetworkTest):
                     masks.setdefault(ending, []).append(file.read())
             self.assertGreater(facts["tiles"], 1)
             if not SANITIZED:
-                self.assertLess(facts["peak_memory"], 96 << 20)
+                self.assertLess(facts["peak_memory"], 96_000_000)
             self.assertEqual(masks[ending], [masks[ending][0]] * 3)
         self.assertGreater(len(set(masks["pgm"][0])), 1)
 

@@ -112,7 +112,7 @@ class RanksTest(unittest.TestCase):
             expected = file.read()
         # As many as there are, one more than that, and more processes than tiles.
         for ranks, options in [(2, ["--tile", "24x24"]), (3, ["--tile", "24x24"]), (3, ["--tile", "40x40"]),
-                               (2, ["--memory", "4800K"])]:
+                               (2, ["--memory", "7200K"])]:
             done = self.run_words([MPIRUN, "-n", str(ranks), *infer, "shared.npy", "--force", *options])
             report = json.loads(done.stdout)
             self.assertEqual(report["ranks"], ranks)
@@ -120,7 +120,7 @@ class RanksTest(unittest.TestCase):
                 self.assertEqual(report["tiles"], 6 if "24x24" in options else 2)
             else:
                 self.assertGreater(report["tiles"], 1)
-                self.assertLess(report["bytes"], 4800000 * 3 // 4)
+                self.assertLess(report["bytes"], 7200000 // 2)
             with open(self.path("shared.npy"), "rb") as file:
                 self.assertEqual(file.read(), expected, f"{ranks} {options}")
         done = self.run_words([MPIRUN, "-n", "2", *infer, "none.npy", "--tile", "8x8", "--halos", "exchange"],
